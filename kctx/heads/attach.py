@@ -1,0 +1,41 @@
+"""An encoder and a head as one model."""
+
+import keras
+
+
+def attach(encoder, head, name=None):
+    """Attaches a head to an encoder through the functional API.
+
+    The encoder stays one layer of the result, so it is found again with `encoder_of` after the
+    model was saved and loaded.
+
+    Args:
+        encoder: an encoder, or any functional model with dict inputs and dict outputs.
+        head: layer called as `head(encoded, padding_mask=...)`.
+        name: str, name of the model. Default: "<encoder>_<head>".
+
+    Returns:
+        keras.Model with the encoder's inputs and the head's output.
+    """
+    inputs = {key: value for key, value in encoder.input.items()}
+    logits = head(encoder(inputs), padding_mask=inputs.get("padding_mask"))
+    return keras.Model(inputs, logits, name=name or f"{encoder.name}_{head.name}")
+
+
+def encoder_of(model):
+    """The encoder inside a model made by `attach` or an objective, or an encoder itself.
+
+    Raises:
+        ValueError: there is none, or there are several.
+    """
+    if isinstance(getattr(model, "encoder", None), keras.Model):
+        return model.encoder
+    found = [layer for layer in model.layers if isinstance(layer, keras.Model)]
+    if not found and isinstance(model.output, dict) and "sequence_output" in model.output:
+        return model
+    if len(found) != 1:
+        raise ValueError(
+            f"`model` must hold exactly one encoder. Received: {model.name}, which holds "
+            f"{[layer.name for layer in found]}"
+        )
+    return found[0]

@@ -1,0 +1,31 @@
+"""Trainable parts; they know only keras."""
+
+from kctx.layers.activations import gelu_erf, gelu_tanh, get_activation, truncated_normal
+from kctx.layers.attention import MultiHeadAttention, dot_product_attention
+from kctx.layers.feed_forward import FeedForward
+from kctx.layers.gather_positions import GatherPositions
+from kctx.layers.id_check import check_range
+from kctx.layers.masked_lm_head import MaskedLMHead
+from kctx.layers.output_bias import OutputBias
+from kctx.layers.pooling import Pooling
+from kctx.layers.position_embedding import PositionEmbedding
+from kctx.layers.post_norm_block import PostNormBlock
+from kctx.layers.token_embedding import TokenEmbedding
+
+__all__ = [
+    "FeedForward",
+    "GatherPositions",
+    "MaskedLMHead",
+    "MultiHeadAttention",
+    "OutputBias",
+    "Pooling",
+    "PositionEmbedding",
+    "PostNormBlock",
+    "TokenEmbedding",
+    "check_range",
+    "dot_product_attention",
+    "gelu_erf",
+    "gelu_tanh",
+    "get_activation",
+    "truncated_normal",
+]

@@ -1,0 +1,63 @@
+"""The position-wise feed-forward network."""
+
+import keras
+from keras import ops
+
+from kctx.layers.activations import get_activation, truncated_normal
+
+
+@keras.saving.register_keras_serializable("kctx")
+class FeedForward(keras.layers.Layer):
+    """activation(xW₁ + b₁)W₂ + b₂ at each position (Vaswani et al., 2017, equation 2).
+
+    Args:
+        intermediate_dim: int, I, width between the two products.
+        activation: name, see `kctx.layers.activations`. Default "gelu_erf".
+        initializer: initialiser of the kernels. Default: truncated normal of 0.02.
+
+    Call arguments:
+        x: (B, T, D)
+
+    Returns:
+        (B, T, D)
+    """
+
+    def __init__(self, intermediate_dim, activation="gelu_erf", initializer=None, **kwargs):
+        super().__init__(**kwargs)
+        self.intermediate_dim = intermediate_dim
+        self.activation = activation
+        self.activate = get_activation(activation)
+        self.initializer = keras.initializers.get(initializer or truncated_normal())
+
+    def build(self, input_shape):
+        width = input_shape[-1]
+        self.inner = keras.layers.Dense(
+            self.intermediate_dim,
+            kernel_initializer=self.initializer.clone(),
+            name="inner",
+            dtype=self.dtype_policy,
+        )
+        self.inner.build((None, width))
+        self.outer = keras.layers.Dense(
+            width,
+            kernel_initializer=self.initializer.clone(),
+            name="outer",
+            dtype=self.dtype_policy,
+        )
+        self.outer.build((None, self.intermediate_dim))
+
+    def call(self, x):
+        flat = ops.reshape(x, (-1, x.shape[-1]))  # (B·T, D): one matrix product, not one per row
+        inner = self.activate(self.inner(flat))  # (B·T, I)
+        return ops.reshape(self.outer(inner), ops.shape(x))  # (B, T, D)
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "intermediate_dim": self.intermediate_dim,
+            "activation": self.activation,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }

@@ -1,0 +1,29 @@
+"""Picks the positions that are to be predicted."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("kctx")
+class GatherPositions(keras.layers.Layer):
+    """The vectors at given positions: (B, T, D), int (B, M) -> (B, M, D).
+
+    So that only these rows reach the vocabulary projection, which saves most of its work: 20 of
+    128 positions in BERT's pretraining.
+
+    Call arguments:
+        x: (B, T, D)
+        positions: int (B, M), each in [0, T).
+
+    Returns:
+        (B, M, D)
+    """
+
+    def call(self, x, positions):
+        batch, length, width = ops.shape(x)
+        starts = ops.arange(batch, dtype=positions.dtype) * length  # (B,)
+        flat = ops.reshape(x, (-1, width))  # (B·T, D)
+        return ops.take(flat, positions + ops.expand_dims(starts, 1), axis=0)
+
+    def compute_output_shape(self, x_shape, positions_shape):
+        return (*positions_shape, x_shape[-1])

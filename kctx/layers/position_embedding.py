@@ -1,0 +1,68 @@
+"""Learned absolute positions."""
+
+import keras
+from keras import ops
+
+from kctx.layers.activations import truncated_normal
+from kctx.layers.id_check import check_range
+
+
+@keras.saving.register_keras_serializable("kctx")
+class PositionEmbedding(keras.layers.Layer):
+    """A learned vector for each absolute position (Devlin et al., 2018, section 3.1).
+
+    Args:
+        max_sequence_length: int, number of positions in the table.
+        initializer: initialiser of the table. Default: truncated normal of 0.02.
+
+    Call arguments:
+        x: (B, T, D), only its shape is used.
+
+    Returns:
+        (T, D), to be added to `x`.
+
+    Raises:
+        ValueError: T is greater than `max_sequence_length`.
+    """
+
+    def __init__(self, max_sequence_length, initializer=None, **kwargs):
+        super().__init__(**kwargs)
+        if max_sequence_length < 1:
+            raise ValueError(
+                f"`max_sequence_length` must be at least 1. Received: {max_sequence_length}"
+            )
+        self.max_sequence_length = max_sequence_length
+        self.initializer = keras.initializers.get(initializer or truncated_normal())
+
+    def build(self, input_shape):
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(self.max_sequence_length, input_shape[-1]),
+            initializer=self.initializer,
+        )
+
+    def call(self, x):
+        length = ops.shape(x)[1]
+        if x.shape[1] is not None and not isinstance(x, keras.KerasTensor):
+            length = x.shape[1]
+        check_range(
+            length,
+            self.max_sequence_length + 1,
+            f"The sequence length must be at most {self.max_sequence_length}, the rows of the "
+            "position table. Truncate or window the text, or build the model with a greater "
+            "`max_sequence_length`.",
+        )
+        if isinstance(length, int):
+            return ops.convert_to_tensor(self.embeddings)[:length]
+        # A gather rather than a slice: it keeps the length free in exported graphs.
+        return ops.take(self.embeddings, ops.arange(length), axis=0)
+
+    def compute_output_shape(self, input_shape):
+        return tuple(input_shape[1:])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_sequence_length": self.max_sequence_length,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }

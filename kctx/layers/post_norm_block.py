@@ -1,0 +1,95 @@
+"""One Transformer encoder block with the norm after each sum."""
+
+import keras
+
+from kctx.layers.attention import MultiHeadAttention
+from kctx.layers.feed_forward import FeedForward
+
+
+@keras.saving.register_keras_serializable("kctx")
+class PostNormBlock(keras.layers.Layer):
+    """Self-attention and feed-forward, each as LN(x + Dropout(f(x))).
+
+    Source: Vaswani et al., 2017, section 3.1; this is the block of BERT (Devlin et al., 2018).
+
+    Args:
+        num_heads: int, H.
+        intermediate_dim: int, width of the feed-forward network.
+        activation: name, see `kctx.layers.activations`. Default "gelu_erf".
+        dropout: float, rate on the output of both parts. Default 0.1.
+        attention_dropout: float, rate on the attention probabilities. Default 0.1.
+        layer_norm_epsilon: float. Default 1e-12.
+        initializer: initialiser of the kernels. Default: truncated normal of 0.02.
+
+    Call arguments:
+        x: (B, T, D)
+        mask: bool, (B, T or 1, T), True = may attend.
+
+    Returns:
+        (B, T, D)
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        intermediate_dim,
+        activation="gelu_erf",
+        dropout=0.1,
+        attention_dropout=0.1,
+        layer_norm_epsilon=1e-12,
+        initializer=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.config = {
+            "num_heads": num_heads,
+            "intermediate_dim": intermediate_dim,
+            "activation": activation,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "layer_norm_epsilon": layer_norm_epsilon,
+            "initializer": initializer,
+        }
+
+        def norm(name):
+            return keras.layers.LayerNormalization(
+                epsilon=layer_norm_epsilon, name=name, dtype=self.dtype_policy
+            )
+
+        self.attention = MultiHeadAttention(
+            num_heads, attention_dropout, initializer, name="attention", dtype=self.dtype_policy
+        )
+        self.attention_norm = norm("attention_norm")
+        self.feed_forward = FeedForward(
+            intermediate_dim, activation, initializer, name="feed_forward", dtype=self.dtype_policy
+        )
+        self.feed_forward_norm = norm("feed_forward_norm")
+        self.output_dropout = keras.layers.Dropout(
+            dropout, name="output_dropout", dtype=self.dtype_policy
+        )
+
+    def build(self, input_shape):
+        for layer in (
+            self.attention,
+            self.attention_norm,
+            self.feed_forward,
+            self.feed_forward_norm,
+        ):
+            layer.build(input_shape)
+
+    def call(self, x, mask=None, training=None):
+        attended = self.attention(x, mask=mask, training=training)  # (B, T, D)
+        x = self.attention_norm(x + self.output_dropout(attended, training=training))
+        transformed = self.feed_forward(x)  # (B, T, D)
+        return self.feed_forward_norm(x + self.output_dropout(transformed, training=training))
+
+    def compute_output_shape(self, input_shape, *args, **kwargs):
+        return tuple(input_shape)
+
+    def get_config(self):
+        config = {**super().get_config(), **self.config}
+        if config["initializer"] is not None:
+            config["initializer"] = keras.initializers.serialize(
+                keras.initializers.get(config["initializer"])
+            )
+        return config

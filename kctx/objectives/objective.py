@@ -1,0 +1,79 @@
+"""What all objectives share: an encoder in, a trainable model out."""
+
+import keras
+
+
+class Objective(keras.Model):
+    """A functional model that predicts something from an encoder's outputs.
+
+    A subclass creates its own layers, then calls `super().__init__(encoder, ...)`. It defines
+    `extra_inputs()` and `predict_from(inputs, encoded)`, both plain methods, so that `Joint` can
+    train several objectives on one pass through one encoder.
+
+    Attributes:
+        encoder: the encoder that is trained.
+    """
+
+    def __init__(self, encoder, **kwargs):
+        inputs = {**encoder.input, **self.extra_inputs()}
+        encoded = encoder({name: inputs[name] for name in encoder.input})
+        outputs = self.predict_from(inputs, encoded)
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.encoder = encoder
+
+    def __setattr__(self, name, value):
+        # torch.nn.Module refuses layers before its constructor has run; the graph, which is built
+        # from them, tracks them all the same.
+        if keras.config.backend() == "torch" and "_modules" not in self.__dict__:
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def extra_inputs(self):
+        """Inputs beside the encoder's: dict of `keras.Input`."""
+        return {}
+
+    def predict_from(self, inputs, encoded):
+        """Dict of inputs and dict of encoder outputs in, dict of logits out."""
+        raise NotImplementedError
+
+    def compile_for(self, optimizer, loss_weights=None, **kwargs):
+        """Compiles with cross-entropy and accuracy for each output.
+
+        Each loss is Σ(w·CE)/Σw over the sample weights w of the batch, which come from the
+        dataset; the total is their sum, as in the papers.
+
+        Args:
+            optimizer: Keras optimizer.
+            loss_weights: dict of float by output. Default: all 1.
+            **kwargs: as `keras.Model.compile`, for instance `jit_compile`.
+        """
+        names = list(self.output)
+        self.compile(
+            optimizer=optimizer,
+            loss={
+                name: keras.losses.SparseCategoricalCrossentropy(
+                    from_logits=True, reduction="mean_with_sample_weight", name=f"{name}_loss"
+                )
+                for name in names
+            },
+            loss_weights=loss_weights,
+            weighted_metrics={
+                name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")] for name in names
+            },
+            **kwargs,
+        )
+
+    def get_config(self):
+        return {
+            "encoder": keras.saving.serialize_keras_object(self.encoder),
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        config = dict(config)
+        encoder = keras.saving.deserialize_keras_object(
+            config.pop("encoder"), custom_objects=custom_objects
+        )
+        return cls(encoder, **config)
