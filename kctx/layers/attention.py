@@ -57,7 +57,8 @@ class MultiHeadAttention(keras.layers.Layer):
     Call arguments:
         x: (B, T, D), gives the queries.
         context: (B, S, D), gives keys and values. Default: `x`, which is self-attention.
-        mask: bool, (B, T or 1, S), True = may attend.
+        attention_mask: bool, (B, T or 1, S), True = may attend. Not called `mask`, which Keras
+            fills by itself with implicit masks.
 
     Returns:
         (B, T, D)
@@ -95,7 +96,7 @@ class MultiHeadAttention(keras.layers.Layer):
             self.dropout, name="probability_dropout", dtype=self.dtype_policy
         )
 
-    def call(self, x, context=None, mask=None, training=None):
+    def call(self, x, context=None, attention_mask=None, training=None):
         context = x if context is None else context
         width = x.shape[-1]
         flat_x = ops.reshape(x, (-1, width))  # (B·T, D): one matrix product, not one per row
@@ -110,7 +111,7 @@ class MultiHeadAttention(keras.layers.Layer):
             heads(self.query(flat_x), x),
             heads(self.key(flat_context), context),
             heads(self.value(flat_context), context),
-            mask=None if mask is None else ops.expand_dims(mask, 1),
+            mask=None if attention_mask is None else ops.expand_dims(attention_mask, 1),
             dropout=self.probability_dropout if training and self.dropout else None,
         )
         output = self.output_dense(ops.reshape(attended, (-1, width)))

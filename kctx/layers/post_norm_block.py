@@ -23,7 +23,7 @@ class PostNormBlock(keras.layers.Layer):
 
     Call arguments:
         x: (B, T, D)
-        mask: bool, (B, T or 1, T), True = may attend.
+        attention_mask: bool, (B, T or 1, T), True = may attend.
 
     Returns:
         (B, T, D)
@@ -77,8 +77,8 @@ class PostNormBlock(keras.layers.Layer):
         ):
             layer.build(input_shape)
 
-    def call(self, x, mask=None, training=None):
-        attended = self.attention(x, mask=mask, training=training)  # (B, T, D)
+    def call(self, x, attention_mask=None, training=None):
+        attended = self.attention(x, attention_mask=attention_mask, training=training)  # (B, T, D)
         x = self.attention_norm(x + self.output_dropout(attended, training=training))
         transformed = self.feed_forward(x)  # (B, T, D)
         return self.feed_forward_norm(x + self.output_dropout(transformed, training=training))

@@ -178,7 +178,7 @@ class BERT(Encoder):
         mask = keras.ops.expand_dims(inputs["padding_mask"], 1)  # (B, 1, T)
         hidden_states = [x]
         for block in self.blocks:
-            x = block(x, mask=mask)  # (B, T, D)
+            x = block(x, attention_mask=mask)  # (B, T, D)
             hidden_states.append(x)
         outputs = {"sequence_output": x, "hidden_states": hidden_states}
         if self.pooler is not None:
