@@ -1,0 +1,86 @@
+"""What can be exported, and how: the checks that come before anything is written."""
+
+import re
+
+import keras
+
+from kctx.export.answers import MEANINGS, single_output
+
+POOLINGS = ("mean", "cls", "max", "pooled")
+
+
+def check_arguments(
+    model, preprocessor, labels, task, weights_dtype, name, version, pooling, top_k
+):
+    """Refuses what cannot be exported before anything is written; returns the labels, a list."""
+    if task not in MEANINGS:
+        raise ValueError(f"`task` must be one of {', '.join(MEANINGS)}. Received: {task!r}")
+    if weights_dtype not in (None, "bfloat16"):
+        raise ValueError(f'`weights_dtype` must be None or "bfloat16". Received: {weights_dtype!r}')
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise ValueError(
+            "`name` becomes part of a URL and must be letters, digits, dots, hyphens and "
+            f"underscores. Received: {name!r}"
+        )
+    if version is not None and (not isinstance(version, int) or version < 1):
+        raise ValueError(f"`version` must be an int of at least 1. Received: {version!r}")
+    if preprocessor is None:
+        raise ValueError(
+            "`preprocessor` must turn raw text into the inputs of `model`. Received: None"
+        )
+    if labels is not None and task != "classification":
+        raise ValueError(f"`labels` belong to classification only. Received: task={task!r}")
+    outputs = model.output
+    if task == "classification":
+        return check_labels(labels, single_output(outputs).shape[-1])
+    if task == "regression" and single_output(outputs).shape[1:] != (1,):
+        raise ValueError(
+            "`model` must give one number a text, (B, 1), for regression. "
+            f"Received an output of shape {single_output(outputs).shape}"
+        )
+    if task == "embedding":
+        if pooling not in POOLINGS:
+            raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}. Received: {pooling}")
+        key = "pooled_output" if pooling == "pooled" else "sequence_output"
+        if not isinstance(outputs, dict) or key not in outputs:
+            raise ValueError(
+                f"`model` must be an encoder with a `{key}` for embeddings. Received: {model.name}"
+            )
+    if task == "masked_lm":
+        if not isinstance(outputs, dict) or "masked_lm" not in outputs:
+            raise ValueError(
+                "`model` must be a `MaskedLM` objective, or a `Joint` with one. "
+                f"Received: {model.name}"
+            )
+        if not 1 <= top_k <= outputs["masked_lm"].shape[-1]:
+            raise ValueError(f"`top_k` must lie between 1 and the vocabulary. Received: {top_k}")
+    return []
+
+
+def check_labels(labels, num_classes):
+    """Names of the classes, by default their numbers."""
+    if labels is None:
+        return [str(index) for index in range(num_classes)]
+    labels = [str(label) for label in labels]
+    if len(labels) != num_classes or len(set(labels)) != num_classes:
+        raise ValueError(
+            f"`labels` must be {num_classes} different names, one for each output of `model`. "
+            f"Received: {labels}"
+        )
+    return labels
+
+
+def default_examples(preprocessor, task):
+    """Two texts, a short and a longer one; with a mask where masks are filled."""
+    if task == "masked_lm":
+        mask = preprocessor.tokenizer.mask_token
+        return [f"a {mask} text.", f"The {mask} of a longer text, which has {mask} in two places."]
+    return ["A short text.", "A longer text, of more words than the first, to be answered as well."]
+
+
+def all_layers(model):
+    """A model and the layers in it, those of the models in it too."""
+    found = [model]
+    for layer in model.layers:
+        found += all_layers(layer) if isinstance(layer, keras.Model) else [layer]
+    return found
