@@ -1,0 +1,5 @@
+"""What surrounds `model.fit`: settings, optimizer, schedule, exact resume, reports."""
+
+from kctx.training.schedules import WarmupLinearDecay
+
+__all__ = ["WarmupLinearDecay"]
