@@ -1,5 +1,7 @@
 """The exported graph: raw text or token ids in, named answers out."""
 
+import types
+
 import tensorflow as tf
 
 
@@ -40,20 +42,34 @@ class TextGraph(tf.Module):
         """Dict of concrete functions: `serving_default`, `pair` and `token_ids`."""
         texts = tf.TensorSpec([None], tf.string, name="text")
         second_texts = tf.TensorSpec([None], tf.string, name="text_pair")
-        wanted = self._preprocessor()(tf.constant(["a"]))
-        ids = {key: tf.TensorSpec([None, None], wanted[key].dtype, name=key) for key in wanted}
+        prepared = self._preprocessor()(tf.constant(["a"]))
+        ids = {key: tf.TensorSpec([None, None], prepared[key].dtype, name=key) for key in prepared}
+        # One function for all signatures, so that the graph holds the model once.
+        answer_ids = tf.function(self.answer_ids, input_signature=[ids], autograph=False)
 
         @tf.function(input_signature=[texts], autograph=False)
         def serving_default(text):
-            return self.answer_ids(self._preprocessor()(text))
+            return answer_ids(self._preprocessor()(text))
 
         @tf.function(input_signature=[texts, second_texts], autograph=False)
         def pair(text, text_pair):
-            return self.answer_ids(self._preprocessor()(text, text_pair))
+            tf.debugging.assert_equal(
+                tf.size(text),
+                tf.size(text_pair),
+                message="`text_pair` must have as many texts as `text`.",
+            )
+            return answer_ids(self._preprocessor()(text, text_pair))
 
         @tf.function(autograph=False)
         def token_ids(**inputs):
-            return self.answer_ids(inputs)
+            shape = tf.shape(inputs["token_ids"])
+            for key, value in inputs.items():
+                tf.debugging.assert_equal(
+                    tf.shape(value),
+                    shape,
+                    message=f"`{key}` must have the shape of `token_ids`.",
+                )
+            return answer_ids(inputs)
 
         return {
             "serving_default": serving_default.get_concrete_function(),
@@ -83,7 +99,7 @@ def trackables(owner):
         elif isinstance(item, dict):
             waiting.extend(item.values())
         elif isinstance(item, (list, tuple)):
-            waiting.extend(item)
-        elif type(item).__module__.startswith(("kctx.", "tensorflow_text.", "keras_hub.")):
+            waiting.extend(x for x in item if not isinstance(x, (str, bytes, int)))
+        elif hasattr(item, "__dict__") and not isinstance(item, (type, types.ModuleType)):
             waiting.extend(vars(item).values())
     return found

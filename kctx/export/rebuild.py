@@ -95,9 +95,7 @@ def make_answer(job, preprocessor):
 
 def with_special_tokens(preprocessor):
     """The same preprocessor, but `[MASK]` in a text is the mask token."""
-    tokenizer = preprocessor.tokenizer
-    config = {**tokenizer.get_config(), "special_tokens_in_text": True}
-    tokenizer = type(tokenizer)(vocabulary=tokenizer.vocabulary, **config)
+    tokenizer = preprocessor.tokenizer.with_options(special_tokens_in_text=True)
     return type(preprocessor)(tokenizer, **preprocessor.get_config())
 
 
