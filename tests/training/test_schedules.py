@@ -7,8 +7,16 @@ from kctx.training import WarmupLinearDecay
 
 @pytest.mark.parametrize(
     "step, rate",
-    [(0, 0), (1, 1e-8), (9999, 9.999e-5), (10_000, 9.9e-5), (500_000, 5e-5), (999_999, 1e-10)]
-    + [(1_000_000, 0), (1_000_001, 0)],
+    [
+        (0, 0),
+        (1, 1e-8),
+        (9999, 9.999e-5),
+        (10_000, 9.9e-5),
+        (500_000, 5e-5),
+        (999_999, 1e-10),
+        (1_000_000, 0),
+        (1_000_001, 0),
+    ],
 )
 def test_rates_of_the_original(step, rate):
     schedule = WarmupLinearDecay(1e-4, 10_000, 1_000_000)
