@@ -1,0 +1,29 @@
+"""Raw text to one encoder's named inputs: one file per input convention."""
+
+import json
+from pathlib import Path
+
+from kctx.preprocessors.bert import BERTPreprocessor
+
+_CLASSES = {"BERTPreprocessor": BERTPreprocessor}
+
+
+def load(folder):
+    """Reads the preprocessor that `save(folder)` wrote.
+
+    Raises:
+        FileNotFoundError: there is no preprocessor.json.
+        ValueError: it names a preprocessor that this version does not know.
+    """
+    path = Path(folder) / "preprocessor.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"`folder` must hold a preprocessor.json. Received: {folder}")
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    if stored.get("class_name") not in _CLASSES:
+        raise ValueError(
+            f"{path} must name one of {sorted(_CLASSES)}. Received: {stored.get('class_name')!r}"
+        )
+    return _CLASSES[stored["class_name"]].from_folder(folder, stored["config"])
+
+
+__all__ = ["BERTPreprocessor", "load"]

@@ -1,0 +1,6 @@
+"""Text to ids and back, with offsets; trainers of vocabularies."""
+
+from kctx.tokenizers.training import train_wordpiece
+from kctx.tokenizers.wordpiece import WordPieceTokenizer
+
+__all__ = ["WordPieceTokenizer", "train_wordpiece"]

@@ -1,0 +1,142 @@
+"""Learning a WordPiece vocabulary from text."""
+
+import itertools
+import os
+from pathlib import Path
+
+import tensorflow as tf
+import tokenizers
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from kctx.tokenizers.text_input import as_text_tensor
+from kctx.tokenizers.unicode_tables import unicode_tables
+from kctx.tokenizers.vocabulary import write_vocabulary
+from kctx.tokenizers.wordpiece import SUFFIX_INDICATOR, WordPieceTokenizer
+from kctx.tokenizers.words import split_words
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_BATCH_LINES = 4096
+
+
+def train_wordpiece(
+    source,
+    vocabulary_size=30522,
+    lowercase=True,
+    strip_accents=None,
+    split_cjk=True,
+    min_frequency=2,
+    max_alphabet=None,
+    max_word_chars=200,
+    encoding="utf-8",
+    path=None,
+    progress=True,
+):
+    """Trains a vocabulary and returns the tokenizer that uses it.
+
+    Text is cut into words by the very rules the tokenizer follows, then pieces are learnt by the
+    `tokenizers` package, which merges the most frequent neighbours. Text is streamed; memory holds
+    the distinct words only. The same text gives the same vocabulary.
+
+    Args:
+        source: file name, list of file names, or any iterable of lines (str).
+        vocabulary_size: int, at most so many tokens, the special ones included. Default 30522.
+        lowercase, strip_accents, split_cjk, max_word_chars: as `WordPieceTokenizer`.
+        min_frequency: int, a pair is merged only if it occurs so often. Default 2.
+        max_alphabet: int, most frequent characters to keep; others become unknown. Default: half of
+            `vocabulary_size`, so that a large script cannot use up the vocabulary.
+        encoding: of the files. Default "utf-8".
+        path: where to write the vocab.txt. Default: nowhere.
+        progress: bool, whether to show progress bars. Default True.
+
+    Raises:
+        ValueError: no words in the text, a file is not in `encoding` (file and byte offset are
+            named), or `vocabulary_size` has no room for an alphabet.
+        FileNotFoundError: no such file.
+    """
+    if vocabulary_size < len(SPECIAL_TOKENS) + 2:
+        raise ValueError(
+            f"`vocabulary_size` must be at least {len(SPECIAL_TOKENS) + 2}, for the special tokens "
+            f"and an alphabet. Received: {vocabulary_size}"
+        )
+    strip_accents = lowercase if strip_accents is None else strip_accents
+    tables = unicode_tables(lowercase, strip_accents, split_cjk)
+    model = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+    model.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    trainer = tokenizers.trainers.WordPieceTrainer(
+        vocab_size=vocabulary_size,
+        min_frequency=min_frequency,
+        limit_alphabet=max_alphabet or (vocabulary_size - len(SPECIAL_TOKENS)) // 2,
+        special_tokens=list(SPECIAL_TOKENS),
+        continuing_subword_prefix=SUFFIX_INDICATOR,
+        show_progress=progress,
+    )
+    words_seen = 0
+
+    def words():
+        nonlocal words_seen
+        lines = _lines(source, encoding, progress)
+        while batch := list(itertools.islice(lines, _BATCH_LINES)):
+            found = split_words(as_text_tensor(batch), tables, lowercase)
+            lengths = found.code_splits[1:] - found.code_splits[:-1]
+            usable = tf.boolean_mask(found.words, lengths <= max_word_chars)
+            words_seen += int(tf.size(usable))
+            yield tf.strings.reduce_join(usable, separator=" ").numpy().decode("utf-8")
+
+    model.train_from_iterator(words(), trainer)
+    if not words_seen:
+        raise ValueError(f"`source` must hold at least one word. Received: {_shown(source)}")
+    ids = model.get_vocab()
+    tokenizer = WordPieceTokenizer(
+        sorted(ids, key=ids.get),
+        lowercase=lowercase,
+        strip_accents=strip_accents,
+        split_cjk=split_cjk,
+        max_word_chars=max_word_chars,
+    )
+    if path is not None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_vocabulary(tokenizer.vocabulary, path)
+    return tokenizer
+
+
+def _lines(source, encoding, progress):
+    """Lines of files, with a progress bar over their bytes, or of an iterable."""
+    if not isinstance(source, (str, os.PathLike)):
+        source = iter(source)
+        first = next(source, None)
+        if first is None:
+            return
+        source = itertools.chain([first], source)
+        if not (isinstance(first, os.PathLike) or Path(str(first)[:255]).is_file()):
+            yield from source
+            return
+        files = [Path(name) for name in source]
+    else:
+        files = [Path(source)]
+    for file in files:
+        if not file.is_file():
+            raise FileNotFoundError(f"No such file in `source`. Received: {file}")
+    columns = [
+        TextColumn("Reading words"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, disable=not progress) as bar:
+        task = bar.add_task("words", total=sum(file.stat().st_size for file in files))
+        for file in files:
+            offset = 0
+            with open(file, "rb") as lines:
+                for line in lines:
+                    try:
+                        yield line.decode(encoding)
+                    except UnicodeDecodeError as error:
+                        raise ValueError(
+                            f"{file} is not valid {encoding} at byte {offset + error.start}"
+                        ) from None
+                    offset += len(line)
+                    bar.update(task, advance=len(line))
+
+
+def _shown(source):
+    return repr(source)[:200]

@@ -1,0 +1,244 @@
+"""WordPiece, as BERT has it."""
+
+import json
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from kctx.tokenizers.decode import join_pieces
+from kctx.tokenizers.text_input import with_rank
+from kctx.tokenizers.unicode_tables import normalize, unicode_tables
+from kctx.tokenizers.vocabulary import read_vocabulary, write_vocabulary
+from kctx.tokenizers.words import split_words
+
+SUFFIX_INDICATOR = "##"
+
+
+class WordPieceTokenizer:
+    """Text to the ids that the original BERT tokenizer gives, on any Unicode, and back.
+
+    Cleans, sets spaces around CJK, normalises, splits at white space and punctuation, and cuts each
+    word greedily into the longest pieces of the vocabulary (Devlin et al., 2018, section 3; Wu et
+    al., 2016, section 4.1; rules of the reference implementation's `tokenization.py`). It is built
+    of graph operations alone, without tables that a graph would have to own, so the very same code
+    runs eagerly, in `tf.data` and inside an exported SavedModel.
+
+    Args:
+        vocabulary: list of str, or path of a vocab.txt in which a line's number is its id.
+        lowercase: bool, default True (the uncased models).
+        strip_accents: bool. Default: as `lowercase`, which is what the original does.
+        split_cjk: bool, whether each ideograph is a word of its own. Default True.
+        max_word_chars: int, longer words become the unknown token. Default 200, as in the original
+            since November 2018; 100 before that and in Hugging Face's tokenizers.
+        special_tokens_in_text: bool, whether a special token spelt out in the text, such as
+            "[MASK]", is taken for the token. Default False: text is text, which is safe for text
+            of strangers and is what the original does.
+        unknown_token, padding_token, start_token, separator_token, mask_token: str.
+
+    Raises:
+        ValueError: the vocabulary is empty, repeats a token or lacks a special one.
+        FileNotFoundError, UnicodeDecodeError: the file is missing or not UTF-8.
+    """
+
+    def __init__(
+        self,
+        vocabulary,
+        lowercase=True,
+        strip_accents=None,
+        split_cjk=True,
+        max_word_chars=200,
+        special_tokens_in_text=False,
+        unknown_token="[UNK]",
+        padding_token="[PAD]",
+        start_token="[CLS]",
+        separator_token="[SEP]",
+        mask_token="[MASK]",
+    ):
+        if isinstance(vocabulary, (str, os.PathLike)):
+            vocabulary = read_vocabulary(vocabulary)
+        if max_word_chars < 1:
+            raise ValueError(f"`max_word_chars` must be at least 1. Received: {max_word_chars}")
+        self.vocabulary = list(vocabulary)
+        self.lowercase = lowercase
+        self.strip_accents = lowercase if strip_accents is None else strip_accents
+        self.split_cjk = split_cjk
+        self.max_word_chars = max_word_chars
+        self.special_tokens_in_text = special_tokens_in_text
+        self.special_tokens = {
+            "unknown_token": unknown_token,
+            "padding_token": padding_token,
+            "start_token": start_token,
+            "separator_token": separator_token,
+            "mask_token": mask_token,
+        }
+        if not self.vocabulary:
+            raise ValueError("`vocabulary` must hold at least the special tokens. Received: none")
+        self._ids = {}
+        for index, token in enumerate(self.vocabulary):
+            if self._ids.setdefault(token, index) != index:
+                raise ValueError(
+                    "`vocabulary` must not repeat a token. "
+                    f"Received: {token!r} at {self._ids[token]} and at {index}"
+                )
+        for role, token in self.special_tokens.items():
+            if token not in self._ids:
+                raise ValueError(
+                    f"`vocabulary` must hold the special tokens. Received: {len(self.vocabulary)} "
+                    f"tokens without {role}={token!r}"
+                )
+            setattr(self, role, token)
+            setattr(self, f"{role.removesuffix('_token')}_id", self._ids[token])
+        self._warn_of_unreachable()
+        self._tables = unicode_tables(self.lowercase, self.strip_accents, self.split_cjk)
+        self._pieces = tf_text.FastWordpieceTokenizer(
+            self.vocabulary,
+            suffix_indicator=SUFFIX_INDICATOR,
+            max_bytes_per_word=1 << 30,  # the limit of the original is in characters: see below
+            token_out_type=tf.int32,
+            unknown_token=unknown_token,
+            no_pretokenization=True,
+        )
+        # Compiled once for texts typed in by hand; inside tf.data and exports it is inlined.
+        signature = [tf.TensorSpec([None], tf.string)]
+        self._flat_tokenize = tf.function(
+            self._tokenize_flat, input_signature=signature, autograph=False
+        )
+
+    @property
+    def vocabulary_size(self):
+        """Number of tokens."""
+        return len(self.vocabulary)
+
+    def id_to_token(self, index):
+        """The token of an id; raises IndexError outside [0, vocabulary_size)."""
+        if not 0 <= index < len(self.vocabulary):
+            raise IndexError(
+                f"`index` must lie in [0, {len(self.vocabulary)}). Received: {int(index)}"
+            )
+        return self.vocabulary[int(index)]
+
+    def token_to_id(self, token):
+        """The id of a token, or of the unknown token."""
+        return self._ids.get(token, self.unknown_id)
+
+    def __call__(self, text):
+        """Tokenises.
+
+        Args:
+            text: str, bytes, nested lists or arrays of them, or a string tensor, of rank 0, 1 or 2
+                (ragged allowed). Invalid UTF-8 is ignored, and so are lone surrogates.
+
+        Returns:
+            int32 ids with one more dimension than `text`: `tf.Tensor` for rank 0, else
+            `tf.RaggedTensor`.
+        """
+        return with_rank(text, lambda flat: self._flat_tokenize(flat)[0])
+
+    def tokenize_with_offsets(self, text):
+        """Tokenises and says where each token stands.
+
+        Returns:
+            (ids, starts, ends), all as from `__call__`; token i is `text[starts[i]:ends[i]]` of the
+            original string in code points (of its valid part, where bytes are not valid UTF-8).
+        """
+        return with_rank(text, self._flat_tokenize)
+
+    def _tokenize_flat(self, text):
+        """string (N,) -> ids, starts, ends, each int32 ragged (N, None)."""
+        special = tuple(self.special_tokens.values()) if self.special_tokens_in_text else ()
+        found = split_words(text, self._tables, self.lowercase, special)
+        first, last = found.code_splits[:-1], found.code_splits[1:]  # (W,)
+        too_long = last - first > self.max_word_chars
+        words = tf.where(too_long, self.unknown_token, found.words)
+        pieces, byte_starts, byte_ends = self._pieces.tokenize_with_offsets(words)  # (W, None)
+        splits = tf.gather(pieces.row_splits, found.row_splits)  # (N + 1,)
+
+        # Byte offsets in normalised words -> code points of the original text.
+        piece_words = pieces.value_rowids()
+        widths = 1 + sum(tf.cast(found.codes > last, tf.int64) for last in (0x7F, 0x7FF, 0xFFFF))
+        byte_places = tf.cumsum(tf.concat([[0], widths], 0))  # (X + 1,)
+        origin = tf.gather(byte_places, tf.gather(first, piece_words))
+
+        def code_of(byte_offsets):
+            place = origin + tf.cast(byte_offsets.flat_values, tf.int64)
+            return tf.searchsorted(byte_places, place, out_type=tf.int64)
+
+        whole = tf.gather(too_long, piece_words)
+        begin = code_of(byte_starts)
+        end = tf.where(whole, tf.gather(last, piece_words), code_of(byte_ends))
+        starts = tf.gather(found.sources, begin)
+        ends = tf.gather(found.sources, end - 1) + 1
+
+        def ragged(values):
+            return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+
+        return ragged(pieces.flat_values), ragged(starts), ragged(ends)
+
+    def detokenize(self, ids, skip_special_tokens=False):
+        """Ids back to text: pieces joined, no spaces next to CJK, padding left out.
+
+        Args:
+            ids: ints of rank 1 or 2 (list, array, tensor, ragged).
+            skip_special_tokens: bool, whether [CLS], [SEP], [MASK] and [UNK] are left out as well.
+
+        Returns:
+            str for rank 1, list of str for rank 2.
+        """
+        rows = ids.to_list() if isinstance(ids, tf.RaggedTensor) else list(ids)
+        if rows and np.ndim(rows[0]) > 0:
+            return [self.detokenize(row, skip_special_tokens) for row in rows]
+        skipped = {self.padding_id}
+        if skip_special_tokens:
+            skipped = {self._ids[token] for token in self.special_tokens.values()}
+        tokens = [self.id_to_token(int(index)) for index in rows if int(index) not in skipped]
+        return join_pieces(tokens, SUFFIX_INDICATOR)
+
+    def get_config(self):
+        """Every setting but the vocabulary."""
+        return {
+            "lowercase": self.lowercase,
+            "strip_accents": self.strip_accents,
+            "split_cjk": self.split_cjk,
+            "max_word_chars": self.max_word_chars,
+            "special_tokens_in_text": self.special_tokens_in_text,
+            **self.special_tokens,
+        }
+
+    def with_options(self, **options):
+        """The same vocabulary under other settings, for instance `special_tokens_in_text=True`."""
+        return type(self)(self.vocabulary, **{**self.get_config(), **options})
+
+    def save_assets(self, folder):
+        """Writes vocabulary.txt and tokenizer.json."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_vocabulary(self.vocabulary, folder / "vocabulary.txt")
+        config = json.dumps(self.get_config(), indent=2, ensure_ascii=False)
+        (folder / "tokenizer.json").write_text(config + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_folder(cls, folder):
+        """Reads what `save_assets` wrote."""
+        config = json.loads((Path(folder) / "tokenizer.json").read_text(encoding="utf-8"))
+        return cls(Path(folder) / "vocabulary.txt", **config)
+
+    def _warn_of_unreachable(self):
+        """Entries that no text can give, since normalisation changes them: a wrong setting."""
+        unreachable = [
+            token
+            for token in self.vocabulary
+            if token not in self.special_tokens.values()
+            and not (token.startswith("[") and token.endswith("]"))  # [unused1] and the like
+            and normalize(token, self.lowercase, self.strip_accents) != token
+        ]
+        if unreachable:
+            warnings.warn(
+                f"{len(unreachable)} of {len(self.vocabulary)} vocabulary entries cannot be "
+                f"reached with lowercase={self.lowercase}, strip_accents={self.strip_accents}, "
+                f"for instance {unreachable[:5]}. Is this a cased vocabulary?",
+                stacklevel=3,
+            )
