@@ -1,0 +1,1 @@
+"""Datasets: streaming pretraining data and labelled examples."""
