@@ -1,7 +1,9 @@
 """Learning a WordPiece vocabulary from text."""
 
+import collections
 import itertools
 import os
+import tempfile
 from pathlib import Path
 
 import tensorflow as tf
@@ -35,7 +37,7 @@ def train_wordpiece(
 
     Text is cut into words by the very rules the tokenizer follows, then pieces are learnt by the
     `tokenizers` package, which merges the most frequent neighbours. Text is streamed; memory holds
-    the distinct words only. The same text gives the same vocabulary.
+    the distinct words only, a temporary file all of them. The same text gives the same vocabulary.
 
     Args:
         source: file name, list of file names, or any iterable of lines (str).
@@ -60,34 +62,33 @@ def train_wordpiece(
         )
     strip_accents = lowercase if strip_accents is None else strip_accents
     tables = unicode_tables(lowercase, strip_accents, split_cjk)
-    model = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
-    model.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    trainer = tokenizers.trainers.WordPieceTrainer(
-        vocab_size=vocabulary_size,
-        min_frequency=min_frequency,
-        limit_alphabet=max_alphabet or (vocabulary_size - len(SPECIAL_TOKENS)) // 2,
-        special_tokens=list(SPECIAL_TOKENS),
-        continuing_subword_prefix=SUFFIX_INDICATOR,
-        show_progress=progress,
-    )
-    words_seen = 0
-
-    def words():
-        nonlocal words_seen
+    max_alphabet = max_alphabet or (vocabulary_size - len(SPECIAL_TOKENS)) // 2
+    characters, inner_characters = collections.Counter(), set()
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
         lines = _lines(source, encoding, progress)
         while batch := list(itertools.islice(lines, _BATCH_LINES)):
             found = split_words(as_text_tensor(batch), tables, lowercase)
             lengths = found.code_splits[1:] - found.code_splits[:-1]
             usable = tf.boolean_mask(found.words, lengths <= max_word_chars)
-            words_seen += int(tf.size(usable))
-            yield tf.strings.reduce_join(usable, separator=" ").numpy().decode("utf-8")
-
-    model.train_from_iterator(words(), trainer)
-    if not words_seen:
-        raise ValueError(f"`source` must hold at least one word. Received: {_shown(source)}")
-    ids = model.get_vocab()
+            words = tf.strings.reduce_join(usable, separator=" ").numpy().decode("utf-8")
+            characters.update(words)
+            inner_characters.update(_inner_characters(words))
+            spool.write(words + "\n")
+        del characters[" "]
+        if not characters:
+            raise ValueError(f"`source` must hold at least one word. Received: {_shown(source)}")
+        # Most frequent first, ties by code point.
+        alphabet = sorted(characters, key=lambda x: (-characters[x], x))[:max_alphabet]
+        alphabet = sorted(alphabet)
+        # Named here, since the trainer would number them in the random order of its hash table,
+        # and break ties between merges by these numbers.
+        inner = [SUFFIX_INDICATOR + x for x in alphabet if x in inner_characters]
+        spool.seek(0)
+        merged = _merge(spool, vocabulary_size, min_frequency, alphabet, inner, progress)
+    known = {*SPECIAL_TOKENS, *alphabet, *inner}
+    vocabulary = [*SPECIAL_TOKENS, *alphabet, *inner, *(x for x in merged if x not in known)]
     tokenizer = WordPieceTokenizer(
-        sorted(ids, key=ids.get),
+        vocabulary[:vocabulary_size],
         lowercase=lowercase,
         strip_accents=strip_accents,
         split_cjk=split_cjk,
@@ -97,6 +98,29 @@ def train_wordpiece(
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_vocabulary(tokenizer.vocabulary, path)
     return tokenizer
+
+
+def _inner_characters(words):
+    """Characters that stand behind another one in a word."""
+    return {after for before, after in set(itertools.pairwise(words)) if before != " "}
+
+
+def _merge(lines, vocabulary_size, min_frequency, alphabet, inner, progress):
+    """All tokens in the order learnt, from lines of words set apart by spaces."""
+    model = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+    model.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    trainer = tokenizers.trainers.WordPieceTrainer(
+        vocab_size=vocabulary_size,
+        min_frequency=min_frequency,
+        limit_alphabet=len(alphabet),
+        initial_alphabet=alphabet,
+        special_tokens=[*SPECIAL_TOKENS, *inner],
+        continuing_subword_prefix=SUFFIX_INDICATOR,
+        show_progress=progress,
+    )
+    model.train_from_iterator(lines, trainer)
+    ids = model.get_vocab()
+    return sorted(ids, key=ids.get)
 
 
 def _lines(source, encoding, progress):
