@@ -2,5 +2,6 @@
 
 from kctx.training.optimizers import AdamW
 from kctx.training.schedules import WarmupLinearDecay
+from kctx.training.setup import Setup, setup
 
-__all__ = ["AdamW", "WarmupLinearDecay"]
+__all__ = ["AdamW", "Setup", "WarmupLinearDecay", "setup"]

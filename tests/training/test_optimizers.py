@@ -104,7 +104,8 @@ def test_sparse_gradients_equal_dense():
                 optimizer.apply([grad], [variable])
             results.append(as_numpy([variable])[0])
     for result in results[1:]:
-        np.testing.assert_allclose(result, results[0], rtol=1e-5)
+        # The kernel forms 1 - beta_2 in float32: 1.3e-5 off, which the root halves.
+        np.testing.assert_allclose(result, results[0], rtol=0, atol=2e-5)
 
 
 def test_gradient_accumulation_equals_one_large_batch():

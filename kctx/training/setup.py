@@ -1,0 +1,100 @@
+"""Seed, precision and compilation of a run, chosen once and said aloud."""
+
+import dataclasses
+import re
+
+import keras
+
+JIT_CHOICES = ("auto", True, False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What `setup` chose.
+
+    Attributes:
+        backend: "tensorflow", "jax" or "torch".
+        device: "cpu", "gpu" or "tpu".
+        dtype: name of the global dtype policy.
+        seed: int.
+        jit_compile: bool, for `model.compile(jit_compile=...)`.
+        reason: why `jit_compile` is what it is.
+    """
+
+    backend: str
+    device: str
+    dtype: str
+    seed: int
+    jit_compile: bool
+    reason: str
+
+    def describe(self):
+        """One line that says what was chosen and why."""
+        compiled = "on" if self.jit_compile else "off"
+        return (
+            f"{self.backend} on {self.device}, {self.dtype}, seed {self.seed}, "
+            f"compilation {compiled} ({self.reason})"
+        )
+
+
+def device_kind():
+    """The kind of the first device that Keras would compute on: "cpu", "gpu" or "tpu"."""
+    kinds = {re.split(r"[:/]", name.lower())[0] for name in keras.distribution.list_devices()}
+    for kind in ("tpu", "gpu", "cuda"):
+        if kind in kinds:
+            return "gpu" if kind == "cuda" else kind
+    return "cpu"
+
+
+def choose_jit(backend, device):
+    """(jit_compile, reason) for `jit_compile="auto"`."""
+    if backend == "jax":
+        return True, "JAX always compiles its steps"
+    if backend == "torch":
+        return False, "torch runs eagerly; its compiler is slow to start and breaks on free shapes"
+    if device == "cpu":
+        return False, "on CPU the uncompiled kernels multiply bfloat16 matrices faster than XLA"
+    return True, f"XLA fuses elementwise work on {device}"
+
+
+def setup(seed=0, dtype="float32", jit_compile="auto"):
+    """Sets seeds and the dtype policy of everything made from now on, and chooses compilation.
+
+    Args:
+        seed: int in [0, 2**32), for Python, NumPy and the backend.
+        dtype: name of a Keras dtype policy: "float32", "mixed_bfloat16", "mixed_float16", ...
+        jit_compile: True, False, or "auto": off for TensorFlow on CPU and for torch, on otherwise.
+
+    Returns:
+        `Setup`, whose `jit_compile` is for `model.compile`.
+
+    Raises:
+        ValueError: if an argument is not as above; nothing is changed then.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ValueError(f"`seed` must be an integer in [0, 2**32). Received: seed={seed!r}")
+    if not any(jit_compile is choice or jit_compile == choice for choice in JIT_CHOICES):
+        raise ValueError(
+            f'`jit_compile` must be True, False or "auto". Received: jit_compile={jit_compile!r}'
+        )
+    try:
+        policy = keras.dtype_policies.get(dtype)
+        floating = policy.compute_dtype in ("float16", "bfloat16", "float32", "float64")
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(
+            "`dtype` must name a Keras dtype policy, such as "
+            f'"float32" or "mixed_bfloat16". Received: dtype={dtype!r}'
+        ) from error
+    if not floating:
+        raise ValueError(f"`dtype` must be a floating type. Received: dtype={dtype!r}")
+    backend, device = keras.config.backend(), device_kind()
+    chosen, reason = choose_jit(backend, device)
+    if jit_compile != "auto":
+        if backend == "jax" and not jit_compile:
+            reason = "asked for; JAX runs uncompiled, for debugging only"
+        else:
+            reason = "asked for"
+        chosen = bool(jit_compile)
+    keras.utils.set_random_seed(seed)
+    keras.config.set_dtype_policy(policy)
+    return Setup(backend, device, policy.name, seed, chosen, reason)
