@@ -1,0 +1,77 @@
+"""Published checkpoints with their tokenizers, ready for raw text."""
+
+from kctx.convert.load import load_model, load_preset_folder
+from kctx.convert.source import is_preset, open_source, read_json
+from kctx.convert.wordpiece_settings import load_tokenizer
+from kctx.heads import Classifier
+from kctx.preprocessors import BERTPreprocessor
+from kctx.presets import TextModel
+
+
+def load_preset(
+    path, lowercase=None, strip_accents=None, sequence_length=None, allow_missing=(), **options
+):
+    """Loads a checkpoint with the heads that it holds, its tokenizer and its labels.
+
+    Args:
+        path: as of `load_encoder`.
+        lowercase: bool. Default: as the folder says; an original checkpoint does not say, then it
+            is guessed from the vocabulary with a warning.
+        strip_accents: bool. Default: as the folder says, else as `lowercase`.
+        sequence_length: int, most tokens of a text. Default: as many as the model has positions,
+            or fewer where the folder's tokenizer says so.
+        allow_missing, **options: as of `load_encoder`.
+
+    Returns:
+        (`kctx.presets.TextModel`, `Report`)
+
+    Raises:
+        FileNotFoundError: there is no vocabulary, or as `load_encoder`.
+        ValueError: as `load_encoder`.
+    """
+    if is_preset(path):
+        return load_preset_folder(path, options)
+    model, report = load_model(path, allow_missing, **options)
+    folder, config, checkpoint = open_source(path)
+    tokenizer = load_tokenizer(
+        folder, checkpoint.layout, lowercase=lowercase, strip_accents=strip_accents
+    )
+    if sequence_length is None:
+        sequence_length = _sequence_length(folder, config)
+    preprocessor = BERTPreprocessor(tokenizer, sequence_length=sequence_length)
+    task, labels = _task(model, config, path)
+    return TextModel(model, preprocessor, task, labels), report
+
+
+def _sequence_length(folder, config):
+    """Positions of the model, or fewer where the folder's tokenizer was used with fewer."""
+    length = config.get("max_position_embeddings", 512)
+    if (folder / "tokenizer_config.json").is_file():
+        # "No limit" is written as a number of 30 digits.
+        length = min(
+            length, read_json(folder / "tokenizer_config.json").get("model_max_length") or length
+        )
+    return int(length)
+
+
+def _task(model, config, path):
+    """The task, and the names of its classes, from a head and the configuration."""
+    head = next((layer for layer in model.layers if isinstance(layer, Classifier)), None)
+    if head is None:
+        return None, None
+    kind = config.get("problem_type")
+    if kind == "multi_label_classification":
+        raise ValueError(
+            f"{path} gives several labels to one text, and its scores are independent of each "
+            "other, which `TextModel.predict` does not do. Use `kctx.convert.load_model`."
+        )
+    if head.num_classes == 1:
+        return "regression", None
+    names = config.get("id2label") or {str(i): str(i) for i in range(head.num_classes)}
+    names = {int(index): name for index, name in names.items()}
+    if sorted(names) != list(range(head.num_classes)):
+        raise ValueError(
+            f"`id2label` of {path} must name the classes 0 to {head.num_classes - 1}. "
+            f"Received: {names}"
+        )
+    return "classification", [str(names[index]) for index in range(head.num_classes)]

@@ -1,0 +1,156 @@
+"""Our models as folders that Hugging Face's libraries load."""
+
+import json
+
+import keras
+import numpy as np
+
+from kctx.convert.assign import Part, resolve
+from kctx.convert.bert_config import published_config
+from kctx.convert.bert_names import (
+    CLASSIFIER_ROWS,
+    MASKED_LM_ROWS,
+    NEXT_SENTENCE_ROWS,
+    encoder_rows,
+)
+from kctx.convert.safetensors_file import write_safetensors
+from kctx.convert.wordpiece_settings import published_tokenizer
+from kctx.heads import Classifier, Regressor, encoder_of
+from kctx.models import BERT
+from kctx.objectives import Joint, MaskedLM, NextSentence
+from kctx.presets import TextModel, replaced_folder
+
+FILES = ("config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json", "tokenizer.json")
+
+
+def save_huggingface(model, folder, tokenizer=None, labels=None, weights_dtype="float32"):
+    """Writes a model as a Hugging Face folder; the previous one stays until the new one is whole.
+
+    | ours | theirs |
+    |---|---|
+    | `BERT` | `BertModel` |
+    | `Joint([MaskedLM, NextSentence])` | `BertForPreTraining` |
+    | `MaskedLM` | `BertForMaskedLM` |
+    | `NextSentence` | `BertForNextSentencePrediction` |
+    | `attach(BERT, Classifier)`, or `Regressor`, pooled | `BertForSequenceClassification` |
+
+    Args:
+        model: one of these, or a `kctx.presets.TextModel` that holds one.
+        folder: str or `pathlib.Path`. A folder that holds other files is refused.
+        tokenizer: `WordPieceTokenizer`. Default: that of the `TextModel`, else none is written.
+        labels: list of str, names of the classes. Default: those of the `TextModel`, else
+            LABEL_0, LABEL_1, ... as is usual there.
+        weights_dtype: "float32" or "float16", whatever the dtype policy of the model. Default
+            "float32". One tensor at a time is copied.
+
+    Raises:
+        ValueError: the model has no equal there; labels or vocabulary do not fit it.
+        FileExistsError: `folder` holds other files.
+    """
+    if isinstance(model, TextModel):
+        if tokenizer is None and model.preprocessor is not None:
+            tokenizer = model.preprocessor.tokenizer
+        labels = model.labels if labels is None else labels
+        model = model.model
+    if weights_dtype not in ("float32", "float16"):
+        raise ValueError(
+            f'`weights_dtype` must be "float32" or "float16". Received: {weights_dtype!r}'
+        )
+    architecture, encoder, parts = _parts(model)
+    config = {"architectures": [architecture], **published_config(encoder)}
+    config["dtype"] = weights_dtype
+    heads = [part.root for part in parts if isinstance(part.root, Classifier)]
+    config.update(_label_fields(heads, labels))
+    if tokenizer is not None:
+        if tokenizer.vocabulary_size > encoder.vocabulary_size:
+            raise ValueError(
+                f"`tokenizer` has {tokenizer.vocabulary_size} entries, more than the "
+                f"{encoder.vocabulary_size} rows of the model's token table."
+            )
+        config["pad_token_id"] = tokenizer.padding_id
+    tensors = {}
+    for part in parts:
+        for row in part.rows:
+            name = row.huggingface
+            if architecture == "BertModel":
+                name = name.removeprefix("bert.")
+            tensors[name] = _tensor(resolve(part.root, row.target), row.huggingface_transposed)
+    with replaced_folder(folder, FILES) as new:
+        _write_json(new / "config.json", config)
+        write_safetensors(new / "model.safetensors", tensors, weights_dtype)
+        if tokenizer is not None:
+            fast, slow = published_tokenizer(tokenizer, encoder.max_sequence_length)
+            _write_json(new / "tokenizer.json", fast)
+            _write_json(new / "tokenizer_config.json", slow)
+            lines = "".join(f"{token}\n" for token in tokenizer.vocabulary)
+            (new / "vocab.txt").write_bytes(lines.encode("utf-8"))
+
+
+def _parts(model):
+    """Name of the architecture there, the encoder, and the parts whose variables are written."""
+    if isinstance(model, BERT):
+        encoder = model
+        architecture, parts = "BertModel", []
+    elif isinstance(model, (Joint, MaskedLM, NextSentence)):
+        encoder = model.encoder
+        objectives = model.objectives if isinstance(model, Joint) else [model]
+        rows = {MaskedLM: MASKED_LM_ROWS, NextSentence: NEXT_SENTENCE_ROWS}
+        kinds = [type(objective) for objective in objectives]
+        architecture = {
+            frozenset({MaskedLM, NextSentence}): "BertForPreTraining",
+            frozenset({MaskedLM}): "BertForMaskedLM",
+            frozenset({NextSentence}): "BertForNextSentencePrediction",
+        }.get(frozenset(kinds))
+        parts = [Part(root.name, root, rows.get(type(root), [])) for root in objectives]
+    else:
+        encoder = encoder_of(model)
+        found = [layer for layer in model.layers if isinstance(layer, Classifier)]
+        parts = [Part(head.name, head, CLASSIFIER_ROWS) for head in found]
+        pooled = len(found) == 1 and found[0].pooling == "pooled"
+        architecture = "BertForSequenceClassification" if pooled else None
+    if architecture is None or not isinstance(encoder, BERT):
+        raise ValueError(
+            "`model` must be a BERT, an objective of masked LM and next sentence on one, or one "
+            "with a Classifier or Regressor on its pooled output, to have an equal in Hugging "
+            f"Face's format. Received: {model.name} ({type(model).__name__})"
+        )
+    rows = encoder_rows(encoder.num_layers, encoder.pooler is not None)
+    return architecture, encoder, [Part("encoder", encoder, rows), *parts]
+
+
+def _label_fields(heads, labels):
+    """Fields of the configuration on the classes."""
+    if not heads:
+        if labels is not None:
+            raise ValueError(f"`labels` need a model with a Classifier. Received: {labels}")
+        return {}
+    head = heads[0]
+    if labels is None:
+        labels = [f"LABEL_{index}" for index in range(head.num_classes)]
+    if len(labels) != head.num_classes:
+        raise ValueError(
+            f"`labels` must be one for each class: {head.num_classes}. Received: {labels}"
+        )
+    regression = isinstance(head, Regressor)
+    return {
+        "id2label": {str(index): str(label) for index, label in enumerate(labels)},
+        "label2id": {str(label): index for index, label in enumerate(labels)},
+        "classifier_dropout": head.dropout,
+        "problem_type": "regression" if regression else "single_label_classification",
+    }
+
+
+def _tensor(variable, transposed):
+    """Shape there, and a function that gives the values."""
+    shape = tuple(variable.shape)
+
+    def read():
+        values = keras.ops.convert_to_numpy(keras.ops.cast(variable, "float32"))
+        return np.asarray(values.T if transposed else values)
+
+    return (shape[::-1] if transposed else shape), read
+
+
+def _write_json(path, value):
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,18 @@
+"""A model, its preprocessor and its labels as one plain folder, written and read by one call.
+
+    config.json         the model's configuration, as Keras serialises it
+    model.weights.h5    its weights, in Keras' format
+    metadata.json       version of this layout, versions of the libraries, number of parameters
+    preprocessor.json, vocabulary.txt   from raw text to the model's inputs, optional
+    task.json           {"task": "classification" or "regression", "labels": [...]}, optional
+
+Nothing in it is code. An encoder's folder can also be read with
+`keras_nlp.models.Backbone.from_preset`, once kctx is imported.
+"""
+
+from kctx.presets.atomic_folder import replaced_folder
+from kctx.presets.reading import load
+from kctx.presets.text_model import TextModel
+from kctx.presets.writing import save
+
+__all__ = ["TextModel", "load", "replaced_folder", "save"]

@@ -1,0 +1,128 @@
+"""Reads a preset folder."""
+
+import json
+from pathlib import Path
+
+import h5py
+import keras
+
+from kctx import heads, models, objectives, preprocessors
+from kctx.presets.task import check_preprocessor, check_task
+from kctx.presets.text_model import TextModel
+from kctx.presets.writing import FORMAT_VERSION
+
+REGISTERED = (heads, models, objectives)  # imported so that Keras knows their classes
+
+
+def load(folder, dtype=None):
+    """Loads a preset folder, under whichever Keras backend runs, whatever backend wrote it.
+
+    Args:
+        folder: str or `pathlib.Path`.
+        dtype: dtype policy, for instance "mixed_bfloat16", of the layers that had the encoder's
+            policy; others, such as logits in float32, stay. Default: as saved.
+
+    Returns:
+        `TextModel`
+
+    Raises:
+        FileNotFoundError: files are missing; the message names them.
+        ValueError: a file is broken, weights and configuration or labels and classes do not
+            belong together, or the configuration holds code, which is never run.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"`folder` must be a preset folder. Received: {folder}")
+    absent = [name for name in ("config.json", "model.weights.h5") if not (folder / name).is_file()]
+    if absent:
+        raise FileNotFoundError(f"The preset {folder} lacks {', '.join(absent)}")
+    if (folder / "metadata.json").is_file():
+        version = _read_json(folder / "metadata.json").get("format_version", FORMAT_VERSION)
+        if version > FORMAT_VERSION:
+            raise ValueError(
+                f"The preset {folder} was written by a newer kctx: its layout has version "
+                f"{version}, known are versions up to {FORMAT_VERSION}."
+            )
+    model = _build(folder / "config.json", dtype)
+    _load_weights(model, folder / "model.weights.h5")
+    preprocessor = None
+    if (folder / "preprocessor.json").is_file():
+        preprocessor = preprocessors.load(folder)
+        check_preprocessor(model, preprocessor)
+    task = {}
+    if (folder / "task.json").is_file():
+        task = _read_json(folder / "task.json")
+    try:
+        task, labels = check_task(model, task.get("task"), task.get("labels"))
+    except ValueError as error:
+        raise ValueError(f"{folder / 'task.json'} does not fit the model: {error}") from error
+    return TextModel(model, preprocessor, task, labels)
+
+
+def _build(path, dtype):
+    """The model of a config.json, randomly initialised."""
+    config = _read_json(path)
+    if "registered_name" not in config or not isinstance(config.get("config"), dict):
+        raise ValueError(
+            f"{path} is not the configuration of a preset. Checkpoints of other libraries are "
+            "loaded with `kctx.convert`."
+        )
+    if dtype is not None:
+        _replace_policy(config, _policy(config), keras.dtype_policies.get(dtype))
+    try:
+        return keras.saving.deserialize_keras_object(config, safe_mode=True)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"Cannot build the model of {path}: {error}") from error
+
+
+def _policy(config):
+    """The serialised dtype policy of the outermost object that has one: that of the encoder."""
+    if isinstance(config, dict):
+        if config.get("class_name") != "InputLayer" and isinstance(config.get("dtype"), dict):
+            return config["dtype"]
+        config = list(config.values())
+    for value in config if isinstance(config, list) else ():
+        found = _policy(value)
+        if found is not None:
+            return found
+    return None
+
+
+def _replace_policy(config, old, new):
+    """Replaces one dtype policy by another in a nested configuration, in place."""
+    if isinstance(config, dict):
+        if config.get("dtype") == old:
+            config["dtype"] = keras.dtype_policies.serialize(new)
+        config = list(config.values())
+    for value in config if isinstance(config, list) else ():
+        _replace_policy(value, old, new)
+
+
+def _load_weights(model, path):
+    try:
+        with h5py.File(path, "r") as file:
+            stored = []
+            file.visititems(lambda _, item: stored.append(item))
+        stored = sum(isinstance(item, h5py.Dataset) for item in stored)
+    except OSError as error:
+        raise ValueError(f"{path} is not a whole file of weights: {error}") from error
+    # Keras notices variables that the file lacks, but not what the file has beyond.
+    if stored != len(model.weights):
+        raise ValueError(
+            f"{path} belongs to another configuration: it holds {stored} variables, the model of "
+            f"config.json has {len(model.weights)}."
+        )
+    try:
+        model.load_weights(path)
+    except (ValueError, KeyError, OSError) as error:
+        raise ValueError(f"{path} does not fit the model of config.json: {error}") from error
+
+
+def _read_json(path):
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} must hold a dict. Received: {type(value).__name__}")
+    return value
