@@ -102,8 +102,8 @@ def unicode_tables(lowercase, strip_accents, split_cjk=True):
     expansions = [0]  # so that no place is 0, which means: unchanged
     for code in range(NUM_CODE_POINTS):
         character = chr(code)
-        if unicodedata.category(character) in ("Cn", "Co"):  # unassigned, private: nine of ten
-            continue
+        if unicodedata.category(character) in ("Cn", "Co") and not is_cjk(code):
+            continue  # unassigned or private: nine of ten
         kind = kind_of(character, split_cjk)
         if kind in (DROP, SPACE):
             entries[code] = pack(kind=kind)
