@@ -46,9 +46,7 @@ class Corpus:
             file holds any text.
     """
 
-    def __init__(
-        self, files, encoding="utf-8", split_sentences="auto", max_document_bytes=1 << 20
-    ):
+    def __init__(self, files, encoding="utf-8", split_sentences="auto", max_document_bytes=1 << 20):
         if split_sentences not in ("auto", True, False):
             raise ValueError(
                 "`split_sentences` must be True, False or 'auto'. "
@@ -172,7 +170,7 @@ class Corpus:
     def _decode_window(self, data):
         # A window may end inside a character or a sentence: drop the part line if there is one.
         last_line = data.rfind(b"\n")
-        return data[:last_line if last_line > 0 else len(data)].decode(self.encoding, "ignore")
+        return data[: last_line if last_line > 0 else len(data)].decode(self.encoding, "ignore")
 
     def _to_sentences(self, text):
         lines = [line for line in map(str.strip, text.split("\n")) if line]
@@ -199,7 +197,9 @@ def _matching_files(files):
     found = []
     for pattern in map(os.fspath, patterns):
         # A name that exists is taken as it is, even if it holds characters of a glob.
-        matches = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
+        matches = (
+            [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
+        )
         matches = [match for match in matches if os.path.isfile(match)]
         if not matches:
             hint = " It is a folder: give a glob such as 'folder/*.txt'." * os.path.isdir(pattern)

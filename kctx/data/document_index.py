@@ -71,7 +71,7 @@ def scan_documents(path, encoding="utf-8", chunk_bytes=CHUNK_BYTES):
     checksum, position, tail = 0, 0, b""  # `tail`: white space whose meaning later bytes decide
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     with open(path, "rb") as file:
-        while chunk := file.read(chunk_bytes):
+        while chunk := file.read(max(chunk_bytes, len(_UTF8_BOM))):
             checksum = zlib.crc32(chunk, checksum)
             _validate(decoder, chunk, path, encoding, position)
             first = position

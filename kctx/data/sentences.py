@@ -15,20 +15,22 @@ _END = re.compile(f"[.!?…{_FULL_STOPS}]+[{re.escape(_CLOSERS)}]*")
 _LAST_WORD = re.compile(r"[^\W\d_]+(?:\.[^\W\d_]+)*$")
 
 # Abbreviations that stand before the thing they belong to.
-_BEFORE_NAME = frozenset(
-    "adm al brig capt cf cmdr col dr drs esp ex fig figs gen gov hon lt maj messrs mlle mme mr mrs "
-    "ms msgr mt nos op pp prof rep reps rev sec sen sens sgt sr st vol vols vs viz approx".split()
-)
+_BEFORE_NAME = """
+adm al brig capt cf cmdr col dr drs esp ex fig figs gen gov hon lt maj messrs mlle mme mr mrs ms
+msgr mt nos op pp prof rep reps rev sec sen sens sgt sr st vol vols vs viz approx
+"""
 # Abbreviations that end a sentence as often as not: the next word decides.
-_ANYWHERE = frozenset(
-    "a.m p.m u.s u.k u.n e.u d.c ph.d b.c a.d jr inc ltd co corp etc i.e e.g bros dept est jan feb "
-    "mar apr jun jul aug sep sept oct nov dec".split()
-)
-_STARTERS = frozenset(
-    "A After All Although An And As At Both But By During Each Even For From He Her His However I "
-    "If In It Its Many Most No Not On One Our She Since So Some Such That The Their Then There "
-    "These They This Those Though Thus Under Until We What When Where While Who Why With You Your"
-    "".split()
+_ANYWHERE = """
+a.m p.m u.s u.k u.n e.u d.c ph.d b.c a.d jr inc ltd co corp etc i.e e.g bros dept est jan feb mar
+apr jun jul aug sep sept oct nov dec
+"""
+_STARTERS = """
+A After All Although An And As At Both But By During Each Even For From He Her His However I If In
+It Its Many Most No Not On One Our She Since So Some Such That The Their Then There These They This
+Those Though Thus Under Until We What When Where While Who Why With You Your
+"""
+_BEFORE_NAME, _ANYWHERE, _STARTERS = (
+    frozenset(words.split()) for words in (_BEFORE_NAME, _ANYWHERE, _STARTERS)
 )
 _NUMBER_SIGNS = frozenset(("no", "nos", "p", "pp", "fig", "figs", "vol", "art", "sec", "ch"))
 

@@ -128,9 +128,9 @@ class PretrainingStream:
 
     def batches(self):
         """Iterate over the same batches as dicts of numpy arrays."""
-        batch, epoch, position, row, block = self._start
-        begun_at, rows, count, empty = batch, [], 0, 0
-        for epoch, position, block in self._blocks_in_order(epoch, position, block):
+        begun_at, _, _, row, _ = start = self._start
+        batch, rows, count, empty = begun_at, [], 0, 0
+        for epoch, position, block in self._blocks_in_order(*start[1:3], start[4]):
             empty = 0 if len(block) else empty + 1
             if empty >= self.blocks.num_blocks(epoch):
                 raise ValueError("No document of the corpus gives a single sequence.")

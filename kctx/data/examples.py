@@ -1,0 +1,274 @@
+"""Labelled text for fine-tuning: TSV, CSV and JSONL files to lists."""
+
+import csv
+import io
+import json
+import math
+import os
+from dataclasses import dataclass
+
+from kctx.data.document_index import check_encoding, encoding_error
+
+_FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Texts and what is known of them, in the order of the file.
+
+    Attributes:
+        texts: list of str.
+        pairs: list of str, the second text of each example, or None.
+        labels: list of int (classification), float (regression) or None (unlabelled row); or
+            None when no label column was asked for.
+        label_names: list of str, the name of each int label; None for regression.
+        lines: list of int, the line of the file (from 1) where each example begins.
+    """
+
+    texts: list
+    pairs: list | None
+    labels: list | None
+    label_names: list | None
+    lines: list
+
+    def __len__(self):
+        return len(self.texts)
+
+
+def read_examples(
+    path,
+    text=0,
+    pair=None,
+    label=None,
+    *,
+    format="auto",
+    header="auto",
+    quoting="auto",
+    encoding="utf-8",
+    label_names=None,
+    regression=False,
+    allow_unlabelled=False,
+    extra_columns=False,
+):
+    """Read single sentences or pairs, with or without labels.
+
+    Args:
+        path: file name.
+        text: column of the text: its name in the header (or JSON key), or its number from 0.
+        pair: column of the second text, or None.
+        label: column of the label, or None for text to predict.
+        format: `"tsv"`, `"csv"` or `"jsonl"`; `"auto"` goes by the file name's end (.tsv and .txt;
+            .csv; .jsonl and .json).
+        header: whether the first row holds names. `"auto"`: yes if a column is given by name; else
+            yes if the first row's label is no number (regression), is not in `label_names`, or, if
+            labels are discovered, occurs in no other row while all other labels do repeat.
+        quoting: whether fields may be quoted as in CSV. `"auto"`: for CSV only; quotes in a TSV
+            file are text.
+        encoding: default `"utf-8"`; a byte order mark is dropped.
+        label_names: known labels in the order of their ids; None discovers them (sorted, as
+            numbers if all are integers).
+        regression: labels are floats.
+        allow_unlabelled: rows with an empty (or, in JSON, null or missing) label get None instead
+            of an error.
+        extra_columns: accept rows with more columns than the first row.
+
+    Returns:
+        `Examples`.
+
+    Raises:
+        ValueError: names the file and the line: a missing column, a row of another width, a
+            missing or unknown label, a label that is no finite number, broken JSON or quoting, or
+            bytes that do not fit the encoding.
+    """
+    format = _format_of(path, format)
+    content = _read_text(path, encoding)
+    if format == "jsonl":
+        rows, lines, columns = _json_rows(content, path, (text, pair, label), allow_unlabelled)
+    else:
+        quoted = format == "csv" if quoting == "auto" else quoting
+        table, lines = _table(content, path, "\t" if format == "tsv" else ",", quoted)
+        has_header = header
+        if header == "auto":
+            has_header = _has_header(table, (text, pair, label), label_names, regression)
+        rows, lines, columns = _columns(
+            table, lines, path, (text, pair, label), has_header, extra_columns
+        )
+    if not rows:
+        raise ValueError(f"{path} holds no example.")
+    text_column, pair_column, label_column = columns
+    labels = names = None
+    if label_column is not None:
+        raw = [row[label_column] for row in rows]
+        labels, names = _labels(raw, lines, path, label_names, regression, allow_unlabelled)
+    return Examples(
+        [row[text_column] for row in rows],
+        None if pair_column is None else [row[pair_column] for row in rows],
+        labels,
+        names,
+        lines,
+    )
+
+
+def _format_of(path, format):
+    if format == "auto":
+        end = os.path.splitext(os.fspath(path))[1].lower()
+        endings = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".json": "jsonl"}
+        format = endings.get(end)
+        if format is None:
+            raise ValueError(
+                f"The format of {path} is not known from its name: give format='tsv', 'csv' or "
+                "'jsonl'."
+            )
+    if format not in ("tsv", "csv", "jsonl"):
+        raise ValueError(f"`format` must be tsv, csv, jsonl or auto. Received: format={format!r}")
+    return format
+
+
+def _read_text(path, encoding):
+    encoding = check_encoding(encoding)
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise encoding_error(path, encoding, error.start, data) from error
+
+
+def _table(content, path, delimiter, quoted):
+    """Rows (lists of str) and the line each begins on; blank lines are left out."""
+    rows, lines = [], []
+    if not quoted:
+        for number, line in enumerate(content.split("\n"), 1):
+            line = line.removesuffix("\r")
+            if line.strip():
+                rows.append(line.split(delimiter))
+                lines.append(number)
+        return rows, lines
+    limit = csv.field_size_limit(_FIELD_LIMIT)
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+    begin = 1
+    try:
+        for row in reader:
+            if row and any(field.strip() for field in row):
+                rows.append(row)
+                lines.append(begin)
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"{path}, line {begin}: quotes do not match ({error}). If quotes are plain text in "
+            "this file, give quoting=False."
+        ) from error
+    finally:
+        csv.field_size_limit(limit)
+    return rows, lines
+
+
+def _has_header(table, wanted, label_names, regression):
+    if any(isinstance(column, str) for column in wanted):
+        return True
+    label = wanted[2]
+    if label is None or len(table) < 2 or not -len(table[0]) <= label < len(table[0]):
+        return False
+    first, rest = table[0][label], [row[label] for row in table[1:] if label < len(row)]
+    if regression:
+        return not _is_number(first)
+    if label_names is not None:
+        return first not in label_names
+    return first not in rest and len(set(rest)) * 2 <= len(rest)
+
+
+def _columns(table, lines, path, wanted, has_header, extra_columns):
+    """Check the widths and find the columns. Returns rows, lines and the three column numbers."""
+    if not table:
+        return [], [], wanted
+    width = len(table[0])
+    columns = []
+    for column in wanted:
+        if isinstance(column, str):
+            names = [name.strip() for name in table[0]]
+            if not has_header or column not in names:
+                known = f"Its columns: {names}" if has_header else "The file has no header."
+                raise ValueError(f"{path}, line {lines[0]}: no column {column!r}. {known}")
+            column = names.index(column)
+        elif column is not None and not 0 <= column < width:
+            raise ValueError(
+                f"{path}, line {lines[0]}: no column {column}, the row has {width} (numbered from "
+                "0)."
+            )
+        columns.append(column)
+    for row, line in zip(table, lines, strict=True):
+        if len(row) < width or (len(row) > width and not extra_columns):
+            advice = " `extra_columns=True` accepts it." * (len(row) > width)
+            raise ValueError(
+                f"{path}, line {line}: the row has {len(row)} columns, the first has {width}."
+                f"{advice}"
+            )
+    skip = 1 if has_header else 0
+    return table[skip:], lines[skip:], columns
+
+
+def _json_rows(content, path, wanted, allow_unlabelled):
+    rows, lines = [], []
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}, line {number}: not JSON ({error}).") from error
+        if not isinstance(item, dict):
+            raise ValueError(f"{path}, line {number}: expected a JSON object. Received: {line!r}")
+        for column in wanted:
+            missing = column is not None and item.get(column) is None
+            if missing and not (column == wanted[2] and allow_unlabelled):
+                raise ValueError(
+                    f"{path}, line {number}: no value for {column!r}. Its keys: {sorted(item)}"
+                )
+            if column is not None and column != wanted[2] and not isinstance(item[column], str):
+                raise ValueError(f"{path}, line {number}: {column!r} is not a text.")
+        if wanted[2] is not None:
+            value = item.get(wanted[2])
+            if value is not None and not isinstance(value, str):
+                value = json.dumps(value)
+            item[wanted[2]] = value or ""
+        rows.append(item)
+        lines.append(number)
+    return rows, lines, wanted
+
+
+def _labels(raw, lines, path, label_names, regression, allow_unlabelled):
+    raw = [value.strip() for value in raw]
+    for value, line in zip(raw, lines, strict=True):
+        if not value and not allow_unlabelled:
+            raise ValueError(f"{path}, line {line}: the label is missing.")
+        if regression and value and not _is_number(value):
+            raise ValueError(
+                f"{path}, line {line}: the label of a regression must be a finite number. "
+                f"Received: {value!r}"
+            )
+    if regression:
+        return [float(value) if value else None for value in raw], None
+    names = label_names
+    if names is None:
+        names = _sorted_labels({value for value in raw if value})
+    number_of = {name: number for number, name in enumerate(names)}
+    for value, line in zip(raw, lines, strict=True):
+        if value and value not in number_of:
+            raise ValueError(
+                f"{path}, line {line}: unknown label {value!r}. Known labels: {list(names)}"
+            )
+    return [number_of[value] if value else None for value in raw], list(names)
+
+
+def _sorted_labels(values):
+    try:
+        return sorted(values, key=lambda value: (int(value), value))
+    except ValueError:
+        return sorted(values)
+
+
+def _is_number(value):
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False

@@ -1,0 +1,264 @@
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kctx.data import batch_indices, batches, read_examples
+
+pytestmark = pytest.mark.once
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_tsv_by_number(tmp_path):
+    path = write(tmp_path / "a.tsv", 'good "film"\t1\nbad\t0\r\n\nfine\t1\n')
+    examples = read_examples(path, text=0, label=1)
+    assert examples.texts == ['good "film"', "bad", "fine"]
+    assert examples.labels == [1, 0, 1] and examples.label_names == ["0", "1"]
+    assert examples.lines == [1, 2, 4] and examples.pairs is None and len(examples) == 3
+
+
+def test_csv_with_quotes_line_breaks_and_names(tmp_path):
+    path = write(tmp_path / "a.csv", '\ufeffa,b,y\n"one, two","x ""y""\nz",pos\nthree,four,neg\n')
+    examples = read_examples(path, text="a", pair="b", label="y")
+    assert examples.texts == ["one, two", "three"] and examples.pairs == ['x "y"\nz', "four"]
+    assert examples.label_names == ["neg", "pos"] and examples.labels == [1, 0]
+    assert examples.lines == [2, 4]
+
+
+def test_jsonl(tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"t": "a b", "y": 2}\n\n{"t": "中", "y": 10}\n')
+    examples = read_examples(path, text="t", label="y")
+    assert examples.texts == ["a b", "中"] and examples.label_names == ["2", "10"]
+    assert read_examples(path, text="t", label="y", regression=True).labels == [2.0, 10.0]
+    with pytest.raises(
+        ValueError, match=r"a\.jsonl, line 1: no value for 'x'. Its keys: \['t', 'y'\]"
+    ):
+        read_examples(path, text="x")
+    write(path, '{"t": "a"}\n{"t": \n')
+    with pytest.raises(ValueError, match="line 2: not JSON"):
+        read_examples(path, text="t")
+    write(path, '{"t": "a", "y": null}\n{"t": "b"}\n{"t": "c", "y": true}\n')
+    examples = read_examples(path, text="t", label="y", allow_unlabelled=True)
+    assert examples.labels == [None, None, 0] and examples.label_names == ["true"]
+    write(path, '{"t": 3}\n')
+    with pytest.raises(ValueError, match="'t' is not a text"):
+        read_examples(path, text="t")
+    write(path, "[1]\n")
+    with pytest.raises(ValueError, match="expected a JSON object"):
+        read_examples(path, text="t")
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        ("text\tlabel\na\t0\nb\t1\nc\t0\nd\t1\n", {}, 4),
+        ("a\t0\nb\t1\nc\t0\nd\t1\n", {}, 4),
+        ("text\tlabel\na\t0\n", {"label_names": ["0", "1"]}, 1),
+        ("text\tlabel\na\t0.5\n", {"regression": True}, 1),
+        ("a\t0.5\nb\t2\n", {"regression": True}, 2),
+        ("text\tlabel\na\t0\nb\t1\nc\t0\nd\t1\n", {"header": False}, 5),
+    ],
+)
+def test_header(tmp_path, content, options, expected):
+    path = write(tmp_path / "a.tsv", content)
+    assert len(read_examples(path, text=0, label=1, **options)) == expected
+
+
+def test_errors_name_file_and_line(tmp_path):
+    path = write(tmp_path / "a.tsv", "s\ty\na\t0\nb\nc\t1\n")
+    with pytest.raises(ValueError, match=r"a\.tsv, line 3: the row has 1 columns, the first has 2"):
+        read_examples(path, text="s", label="y")
+    write(path, "s\ty\na\t0\nb\t1\tmore\n")
+    with pytest.raises(ValueError, match=r"line 3: the row has 3 columns.*extra_columns=True"):
+        read_examples(path, text="s", label="y")
+    assert read_examples(path, text="s", label="y", extra_columns=True).labels == [0, 1]
+    with pytest.raises(ValueError, match=r"line 1: no column 'z'. Its columns: \['s', 'y'\]"):
+        read_examples(path, text="z")
+    with pytest.raises(ValueError, match="line 1: no column 5, the row has 2"):
+        read_examples(path, text=5)
+    write(path, "s\ty\na\t0\nb\t \n")
+    with pytest.raises(ValueError, match="line 3: the label is missing"):
+        read_examples(path, text="s", label="y")
+    assert read_examples(path, text="s", label="y", allow_unlabelled=True).labels == [0, None]
+    write(path, "s\ty\na\tpos\nb\tneu\n")
+    with pytest.raises(
+        ValueError, match=r"line 3: unknown label 'neu'. Known labels: \['neg', 'pos'\]"
+    ):
+        read_examples(path, text="s", label="y", label_names=["neg", "pos"])
+    with pytest.raises(ValueError, match="line 2: .*finite number. Received: 'pos'"):
+        read_examples(path, text="s", label="y", regression=True)
+    write(path, "s\ty\na\tnan\n")
+    with pytest.raises(ValueError, match="line 2: .*finite number. Received: 'nan'"):
+        read_examples(path, text="s", label="y", regression=True)
+    with pytest.raises(ValueError, match=r"line 1: no column 's'. The file has no header"):
+        read_examples(path, text="s", header=False)
+    quotes = write(tmp_path / "q.csv", 'x,1\n"open,2\n')
+    with pytest.raises(ValueError, match=r"q\.csv, line 2: quotes do not match.*quoting=False"):
+        read_examples(quotes)
+    with pytest.raises(ValueError, match="holds no example"):
+        read_examples(write(tmp_path / "e.tsv", "\n"))
+    with pytest.raises(ValueError, match="format='tsv'"):
+        read_examples(write(tmp_path / "a.data", "x"))
+    with pytest.raises(ValueError, match="format='xml'"):
+        read_examples(path, format="xml")
+
+
+def test_encodings(tmp_path):
+    path = write(tmp_path / "a.tsv", "abc\t0\ncafé\t1\n", "latin-1")
+    with pytest.raises(ValueError, match=r"a\.tsv is not valid utf-8: the byte at offset 9"):
+        read_examples(path, label=1)
+    assert read_examples(path, label=1, encoding="latin-1").texts == ["abc", "café"]
+
+
+def test_long_fields(tmp_path):
+    path = write(tmp_path / "a.csv", '"' + "x" * 300_000 + '",1\n')
+    assert len(read_examples(path).texts[0]) == 300_000
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "rows", "labels"),
+    [
+        ("sst2/train.tsv", {"text": 0, "label": 1}, 6920, ["0", "1"]),
+        ("sst2/dev.tsv", {"text": 0, "label": 1}, 872, ["0", "1"]),
+        ("ag_news/ag_news.csv", {"text": 1, "pair": 2, "label": 0}, 5067, ["1", "2", "3", "4"]),
+        (
+            "mrpc/msr_paraphrase_train.txt",
+            {"text": "#1 String", "pair": "#2 String", "label": "Quality"},
+            4076,
+            ["0", "1"],
+        ),
+        (
+            "rte/train.tsv",
+            {"text": "sentence1", "pair": "sentence2", "label": "label", "quoting": True},
+            2490,
+            ["0", "1"],
+        ),
+        ("cola/in_domain_train.tsv", {"text": 3, "label": 1}, 8551, ["0", "1"]),
+        ("imdb/train.tsv", {"text": "text", "label": "label"}, 1400, ["0", "1"]),
+        ("chnsenticorp/train.tsv", {"text": "text_a", "label": "label"}, 9600, ["0", "1"]),
+        ("chnsenticorp/train.tsv", {"text": 1, "label": 0}, 9600, ["0", "1"]),
+        (
+            "stsb/sts-train.csv",
+            {"text": 5, "pair": 6, "label": 4, "format": "tsv", "regression": True}
+            | {"extra_columns": True},
+            5749,
+            None,
+        ),
+    ],
+)
+def test_real_sets(kctx_data, name, options, rows, labels):
+    examples = read_examples(kctx_data / name, **options)
+    assert len(examples) == rows and examples.label_names == labels
+    assert all(text.strip() for text in examples.texts)
+    if options.get("regression"):
+        assert min(examples.labels) == 0.0 and max(examples.labels) == 5.0
+    if "pair" in options:
+        assert len(examples.pairs) == rows
+    if name.startswith("mrpc"):
+        assert examples.texts[0].startswith('Amrozi accused his brother, whom he called "the')
+
+
+def test_latin_set(kctx_data):
+    with pytest.raises(ValueError, match="TREC.train is not valid utf-8"):
+        read_examples(kctx_data / "trec/TREC.train", format="tsv")
+
+
+# ---- batches
+
+
+def preprocess(*texts):
+    """Stands in for a preprocessor: the code points of the texts joined."""
+    ids = tf.strings.unicode_decode(tf.strings.join(texts), "UTF-8")
+    return {"token_ids": ids.to_tensor()}
+
+
+def examples_of(tmp_path, count=50, regression=False):
+    rng = np.random.default_rng(0)
+    text = "".join(f"{'x' * int(rng.integers(1, 99))}{i:03d}\t{i % 3}\n" for i in range(count))
+    path = write(tmp_path / "a.tsv", text)
+    return read_examples(path, text=0, label=1, regression=regression)
+
+
+def joined(lists):
+    return list(itertools.chain.from_iterable(lists))
+
+
+def numbers(dataset):
+    """The number at the end of each text, batch by batch."""
+    found = []
+    for x, _ in dataset.as_numpy_iterator():
+        rows = ["".join(map(chr, row[row > 0])) for row in x["token_ids"]]
+        found.append([int(row[-3:]) for row in rows])
+    return found
+
+
+def test_batches_in_order_and_shuffled(tmp_path):
+    examples = examples_of(tmp_path)
+    plain = batches(examples, preprocess, 8, shuffle=False)
+    assert joined(numbers(plain)) == list(range(50)) == joined(numbers(plain))
+    assert plain.cardinality().numpy() == 7 and len(numbers(plain)[-1]) == 2
+    one, other = (batches(examples, preprocess, 8, seed=3) for _ in range(2))
+    first, second = numbers(one), numbers(one)
+    assert first != second and sorted(joined(first)) == sorted(joined(second)) == list(range(50))
+    assert [numbers(other), numbers(other)] == [first, second]
+    assert numbers(batches(examples, preprocess, 8, seed=4)) != first
+    dropped = batches(examples, preprocess, 8, drop_remainder=True)
+    assert [len(b) for b in numbers(dropped)] == [8] * 6 and dropped.cardinality().numpy() == 6
+
+
+def test_labels_follow_their_texts(tmp_path):
+    for regression in (False, True):
+        dataset = batches(examples_of(tmp_path, regression=regression), preprocess, 8)
+        for x, y in dataset.as_numpy_iterator():
+            numbers_ = [int("".join(map(chr, row[row > 0]))[-3:]) for row in x["token_ids"]]
+            expected = np.array([n % 3 for n in numbers_])
+            assert (y == (expected[:, None] if regression else expected)).all()
+            assert y.dtype == (np.float32 if regression else np.int32)
+
+
+def test_window_saves_padding_and_loses_nothing():
+    lengths = np.random.default_rng(0).integers(1, 200, 1000)
+
+    def padded(window):
+        parts = batch_indices(lengths, 16, 1, window)
+        assert sorted(np.concatenate(parts).tolist()) == list(range(1000))
+        return sum(lengths[part].max() * len(part) for part in parts)
+
+    assert padded(20) < 1.15 * lengths.sum() and padded(0) > 1.6 * lengths.sum()
+    assert [p.tolist() for p in batch_indices([3, 1, 2, 9], 2)] == [[0, 1], [2, 3]]
+    assert [p.tolist() for p in batch_indices([3, 1, 2, 9], 2, window=2)] == [[1, 2], [0, 3]]
+
+
+def test_unlabelled_examples(tmp_path):
+    path = write(tmp_path / "a.tsv", "s\ty\na\t0\nb\t\n")
+    without = read_examples(path, text="s")
+    with pytest.raises(ValueError, match="no labels: give `label=`"):
+        batches(without, preprocess)
+    part = read_examples(path, text="s", label="y", allow_unlabelled=True)
+    with pytest.raises(ValueError, match="line 3 has no label"):
+        batches(part, preprocess)
+    x = next(iter(batches(part, preprocess, shuffle=False, with_labels=False)))
+    assert x["token_ids"].numpy().tolist() == [[97], [98]]
+    with pytest.raises(ValueError, match="batch_size=0"):
+        batches(part, preprocess, 0)
+
+
+def test_real_preprocessor_and_pairs(kctx_data):
+    from kctx.preprocessors import BERTPreprocessor
+    from kctx.tokenizers import WordPieceTokenizer
+
+    tokenizer = WordPieceTokenizer(str(kctx_data / "tokenizers/bert-base-uncased/vocab.txt"))
+    examples = read_examples(
+        kctx_data / "mrpc/msr_paraphrase_train.txt", "#1 String", "#2 String", "Quality"
+    )
+    preprocessor = BERTPreprocessor(tokenizer, sequence_length=64)
+    dataset = batches(examples, preprocessor, 16, shuffle=False)
+    x, y = next(iter(dataset))
+    expected = preprocessor(examples.texts[:16], examples.pairs[:16])
+    assert all((x[name].numpy() == expected[name].numpy()).all() for name in expected)
+    assert y.numpy().tolist() == examples.labels[:16]
