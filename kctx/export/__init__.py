@@ -1,5 +1,5 @@
 """SavedModels that take raw text and give named answers, in the layout of TensorFlow Serving."""
 
-from kctx.export.saved_model import ExportError, saved_model
+from kctx.export.writing import ExportError, saved_model
 
 __all__ = ["ExportError", "saved_model"]

@@ -4,7 +4,8 @@ import re
 
 import keras
 
-from kctx.export.answers import MEANINGS, single_output
+from kctx.export.answers import MEANINGS
+from kctx.presets.task import check_task
 
 POOLINGS = ("mean", "cls", "max", "pooled")
 
@@ -12,7 +13,7 @@ POOLINGS = ("mean", "cls", "max", "pooled")
 def check_arguments(
     model, preprocessor, labels, task, weights_dtype, name, version, pooling, top_k
 ):
-    """Refuses what cannot be exported before anything is written; returns the labels, a list."""
+    """Refuses what cannot be exported before anything is written; returns the labels, or None."""
     if task not in MEANINGS:
         raise ValueError(f"`task` must be one of {', '.join(MEANINGS)}. Received: {task!r}")
     if weights_dtype not in (None, "bfloat16"):
@@ -28,16 +29,13 @@ def check_arguments(
         raise ValueError(
             "`preprocessor` must turn raw text into the inputs of `model`. Received: None"
         )
-    if labels is not None and task != "classification":
+    if not isinstance(model.input, dict):
+        raise ValueError(f"`model` must take a dict of named inputs. Received: {model.name}")
+    if task in ("classification", "regression"):
+        return check_task(model, task, labels)[1]
+    if labels is not None:
         raise ValueError(f"`labels` belong to classification only. Received: task={task!r}")
     outputs = model.output
-    if task == "classification":
-        return check_labels(labels, single_output(outputs).shape[-1])
-    if task == "regression" and single_output(outputs).shape[1:] != (1,):
-        raise ValueError(
-            "`model` must give one number a text, (B, 1), for regression. "
-            f"Received an output of shape {single_output(outputs).shape}"
-        )
     if task == "embedding":
         if pooling not in POOLINGS:
             raise ValueError(f"`pooling` must be one of {', '.join(POOLINGS)}. Received: {pooling}")
@@ -54,20 +52,7 @@ def check_arguments(
             )
         if not 1 <= top_k <= outputs["masked_lm"].shape[-1]:
             raise ValueError(f"`top_k` must lie between 1 and the vocabulary. Received: {top_k}")
-    return []
-
-
-def check_labels(labels, num_classes):
-    """Names of the classes, by default their numbers."""
-    if labels is None:
-        return [str(index) for index in range(num_classes)]
-    labels = [str(label) for label in labels]
-    if len(labels) != num_classes or len(set(labels)) != num_classes:
-        raise ValueError(
-            f"`labels` must be {num_classes} different names, one for each output of `model`. "
-            f"Received: {labels}"
-        )
-    return labels
+    return None
 
 
 def default_examples(preprocessor, task):

@@ -2,8 +2,6 @@
 
 import json
 
-import tensorflow as tf
-
 from kctx.export.answers import MEANINGS
 from kctx.export.warmup import write_warmup
 
@@ -31,7 +29,7 @@ def describe(signatures, task):
     def entry(spec, shape, meaning):
         return {"dtype": spec.dtype.name, "shape": shape, "meaning": meaning}
 
-    described = {}
+    described, order = {}, list(INPUT_MEANINGS)
     for name, function in signatures.items():
         inputs = function.structured_input_signature[1] or {
             spec.name: spec for spec in function.structured_input_signature[0]
@@ -39,7 +37,7 @@ def describe(signatures, task):
         described[name] = {
             "inputs": {
                 key: entry(spec, "(B,)" if spec.shape.rank == 1 else "(B, T)", INPUT_MEANINGS[key])
-                for key, spec in inputs.items()
+                for key, spec in sorted(inputs.items(), key=lambda item: order.index(item[0]))
             },
             "outputs": {
                 key: entry(function.structured_outputs[key], *meaning)
@@ -129,10 +127,9 @@ def readme(described, facts):
     lines = [
         f"# {name}, version {facts['version']}",
         "",
-        f"A {facts['task']} model that takes raw text. Made with kctx {facts['kctx']} and "
-        f"TensorFlow {tf.version.VERSION}; a server needs TensorFlow {facts['tensorflow']} or "
-        "later.",
-        "Weights are stored as " + facts["weights_dtype"] + ".",
+        f"A {facts['task']} model that takes raw text. Made with kctx {facts['kctx']} and TensorFlow "
+        f"{facts['tensorflow']}; servers of that version or a later one know all its ops.",
+        f"Weights: {facts['weights_dtype']}.",
         "",
         "    " + docker_line(f"$PWD/saved_models/{name}", name),
         "    " + curl_line("request_example.json", name),

@@ -16,11 +16,23 @@ class TextGraph(tf.Module):
         preprocessor: callable, texts (and second texts) to a dict of (B, T) tensors.
         answer: see `kctx.export.answers`.
         weights: see `kctx.export.stored_weights`.
+        vocabulary_size: int, token ids of clients are checked against it. Default: unchecked.
+        max_sequence_length: int, greatest T of clients' ids. Default: unchecked.
     """
 
-    def __init__(self, model, preprocessor, answer, weights):
+    def __init__(
+        self,
+        model,
+        preprocessor,
+        answer,
+        weights,
+        vocabulary_size=None,
+        max_sequence_length=None,
+    ):
         super().__init__()
         self.weights = weights
+        self.vocabulary_size = vocabulary_size
+        self.max_sequence_length = max_sequence_length
         self.preprocessor_resources = trackables(preprocessor)
         # Python objects that serve to trace the graph and are no part of it.
         self._model = untracked(model)
@@ -38,6 +50,31 @@ class TextGraph(tf.Module):
             outputs = self._model()(inputs, training=False)
         return answer(outputs, inputs)
 
+    def checked(self, inputs):
+        """Token ids as a client sent them, unless one of the checks fails.
+
+        The values depend on the checks, so no later op can fail first with a less clear message.
+        """
+        ids = inputs["token_ids"]  # (B, T)
+        checks = [
+            tf.debugging.assert_equal(
+                tf.shape(value), tf.shape(ids), f"`{key}` must have the shape of `token_ids`."
+            )
+            for key, value in inputs.items()
+            if key != "token_ids"
+        ]
+        if self.vocabulary_size is not None:
+            inside = (ids >= 0) & (ids < self.vocabulary_size)
+            message = f"`token_ids` must lie in [0, {self.vocabulary_size}). Received, the first:"
+            wrong = tf.boolean_mask(ids, ~inside)[:1]
+            checks.append(tf.debugging.Assert(tf.reduce_all(inside), [message, wrong]))
+        if self.max_sequence_length is not None:
+            message = f"`token_ids` must have at most {self.max_sequence_length} columns."
+            length = tf.shape(ids)[1]
+            checks.append(tf.debugging.assert_less_equal(length, self.max_sequence_length, message))
+        with tf.control_dependencies(checks):
+            return {key: tf.identity(value) for key, value in inputs.items()}
+
     def signatures(self):
         """Dict of concrete functions: `serving_default`, `pair` and `token_ids`."""
         texts = tf.TensorSpec([None], tf.string, name="text")
@@ -53,23 +90,18 @@ class TextGraph(tf.Module):
 
         @tf.function(input_signature=[texts, second_texts], autograph=False)
         def pair(text, text_pair):
-            tf.debugging.assert_equal(
+            same = tf.debugging.assert_equal(
                 tf.size(text),
                 tf.size(text_pair),
                 message="`text_pair` must have as many texts as `text`.",
             )
+            with tf.control_dependencies([same]):
+                text = tf.identity(text)
             return answer_ids(self._preprocessor()(text, text_pair))
 
         @tf.function(autograph=False)
         def token_ids(**inputs):
-            shape = tf.shape(inputs["token_ids"])
-            for key, value in inputs.items():
-                tf.debugging.assert_equal(
-                    tf.shape(value),
-                    shape,
-                    message=f"`{key}` must have the shape of `token_ids`.",
-                )
-            return answer_ids(inputs)
+            return answer_ids(self.checked(inputs))
 
         return {
             "serving_default": serving_default.get_concrete_function(),

@@ -2,14 +2,13 @@
 
 python -m kctx.export.rebuild JOB_FOLDER
 
-The folder holds `job.json`, `preset/` and `expected.npz`; the result goes to the folder that the
-job names. An error is left in `error.txt` for the caller.
+The folder holds `job.json` and `expected.npz`. The folder that the job names holds the preset and
+becomes the SavedModel. An error is left in `error.txt` for the caller.
 """
 
 import importlib
 import json
 import os
-import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -46,7 +45,9 @@ def rebuild(job_folder, job):
     for module in job["modules"]:
         importlib.import_module(module)
     status("rebuilding the model under TensorFlow")
-    loaded = presets.load(job_folder / "preset", dtype=job["dtype"])
+    folder = Path(job["folder"])
+    extra = folder / "assets.extra"
+    loaded = presets.load(extra / "preset", dtype=job["dtype"])
     model, preprocessor = loaded.model, loaded.preprocessor
     if job["dtype"] is None:
         check_outputs(model, job_folder / "expected.npz")
@@ -55,16 +56,18 @@ def rebuild(job_folder, job):
 
     status("tracing the graphs")
     weights = StoredWeights(model, job["weights_dtype"])
-    graph = TextGraph(model, preprocessor, make_answer(job, preprocessor), weights)
+    graph = TextGraph(
+        model,
+        preprocessor,
+        make_answer(job, preprocessor),
+        weights,
+        vocabulary_size=getattr(loaded.encoder, "vocabulary_size", None),
+        max_sequence_length=getattr(loaded.encoder, "max_sequence_length", None),
+    )
     signatures = graph.signatures()
 
     status("writing the SavedModel")
-    folder = Path(job["folder"])
     tf.saved_model.save(graph, str(folder), signatures=signatures)
-    extra = folder / "assets.extra"
-    extra.mkdir()
-    if job["include_preset"]:
-        shutil.copytree(job_folder / "preset", extra / "preset")
 
     status("running the examples")
     facts = {
@@ -73,7 +76,7 @@ def rebuild(job_folder, job):
         "task": job["task"],
         "labels": job["labels"],
         "sequence_length": preprocessor.sequence_length,
-        "weights_dtype": job["weights_dtype"] or "trained",
+        "weights_dtype": job["weights_dtype"] or "as trained",
         "kctx": kctx.__version__,
         "tensorflow": tf.version.VERSION,
         "text_ops": text_ops(folder),

@@ -1,6 +1,6 @@
-"""Answers requests from a SavedModel with nothing but TensorFlow and TensorFlow Text.
+"""Answers requests from a SavedModel with nothing but TensorFlow and the ops of TensorFlow Text.
 
-python bare_server.py MODEL_FOLDER REQUESTS.json ANSWERS.npz
+python bare_server.py MODEL_FOLDER REQUESTS.json ANSWERS.npz [OP_LIBRARY ...]
 
 Requests: a list of {"signature", "inputs": {name: nested list}}, strings as hexadecimal bytes.
 """
@@ -8,9 +8,16 @@ Requests: a list of {"signature", "inputs": {name: nested list}}, strings as hex
 import json
 import sys
 
-import numpy as np
-import tensorflow as tf
-import tensorflow_text  # noqa: F401  registers its ops
+# TensorFlow imports Keras where it finds it; here nobody finds it.
+STRANGERS = ("keras", "kctx", "keras_hub", "keras_nlp", "tensorflow_text")
+sys.modules.update(dict.fromkeys(STRANGERS))
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+# What `import tensorflow_text` does too.
+for library in sys.argv[4:]:
+    tf.load_op_library(library)
 
 signatures = tf.saved_model.load(sys.argv[1]).signatures
 with open(sys.argv[2], encoding="utf-8") as file:
@@ -27,6 +34,5 @@ for index, request in enumerate(requests):
     for name, value in function(**inputs).items():
         value = value.numpy()
         answers[f"{index}/{name}"] = value.astype("S") if value.dtype == object else value
-strangers = {"keras", "kctx", "keras_hub", "keras_nlp"} & set(sys.modules)
-assert not strangers, strangers
+assert not any(sys.modules[name] for name in STRANGERS)
 np.savez(sys.argv[3], **answers)

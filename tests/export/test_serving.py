@@ -23,6 +23,14 @@ def signature_definition(folder, name="serving_default"):
     return saved.meta_graphs[0].signature_def[name]
 
 
+def op_libraries(folder):
+    """Shared objects of TensorFlow Text that an export needs."""
+    described = json.loads((folder / "assets.extra" / "signature.json").read_text("utf-8"))
+    ops = [op.encode("utf-8") for op in described["text_ops"]]
+    libraries = Path(tensorflow_text.__file__).resolve().parent.glob("python/ops/*.so")
+    return [library for library in libraries if any(op in library.read_bytes() for op in ops)]
+
+
 def as_bytes(text):
     return text.encode("utf-8") if isinstance(text, str) else text
 
@@ -38,9 +46,9 @@ def test_bare_tensorflow_process_answers_raw_text(exported, tmp_path):
     requests.append({"signature": "token_ids", "inputs": ids})
     (tmp_path / "requests.json").write_text(json.dumps(requests), encoding="utf-8")
     command = [sys.executable, HERE / "bare_server.py", exported.folder]
-    # Away from the repository, so that kctx could not be found by chance.
+    command += [tmp_path / "requests.json", tmp_path / "answers.npz"]
     result = subprocess.run(
-        [*command, tmp_path / "requests.json", tmp_path / "answers.npz"],
+        command + op_libraries(exported.folder),
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -70,23 +78,15 @@ def test_c_program_answers_raw_text(exported, tmp_path):
         ],
         check=True,
     )
-    described = json.loads((exported.folder / "assets.extra" / "signature.json").read_text("utf-8"))
-    libraries = [
-        library
-        for library in Path(tensorflow_text.__file__).resolve().parent.glob("python/ops/*.so")
-        if any(op.encode() in library.read_bytes() for op in described["text_ops"])
-    ]
     definition = signature_definition(exported.folder)
     input_operation = definition.inputs["text"].name.split(":")[0]
     output_operation, output_index = definition.outputs["scores"].name.split(":")
     texts = [as_bytes(text) for text in TEXTS]
     framed = struct.pack("<I", len(texts))
     framed += b"".join(struct.pack("<I", len(text)) + text for text in texts)
-    result = subprocess.run(
-        [program, exported.folder, input_operation, output_operation, output_index, *libraries],
-        input=framed,
-        capture_output=True,
-    )
+    command = [program, exported.folder, input_operation, output_operation, output_index]
+    command += op_libraries(exported.folder)
+    result = subprocess.run(command, input=framed, capture_output=True)
     assert result.returncode == 0, result.stderr.decode("utf-8", "replace")
     rank, rows, columns, *values = map(float, result.stdout.split())
     assert (rank, rows, columns) == (2, len(TEXTS), len(LABELS))
@@ -156,7 +156,7 @@ def test_predict_request_proto(exported, served):
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "films"
     request.model_spec.signature_name = "serving_default"
-    request.inputs["text"].CopyFrom(tf.make_tensor_proto(TEXTS))
+    request.inputs["text"].CopyFrom(tf.make_tensor_proto([as_bytes(text) for text in TEXTS]))
     received = predict_pb2.PredictRequest.FromString(request.SerializeToString())
     inputs = {key: tf.constant(tf.make_ndarray(proto)) for key, proto in received.inputs.items()}
     answers = served.signatures[received.model_spec.signature_name](**inputs)

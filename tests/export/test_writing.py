@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -8,7 +9,7 @@ from films import LABELS, TEXTS, make_encoder, make_preprocessor, predict, softm
 from tensorflow.core.protobuf import saved_model_pb2
 
 from kctx import export, heads, objectives, presets
-from kctx.export import saved_model as module
+from kctx.export import writing
 
 SCORES_TOLERANCE = 1e-5
 
@@ -148,7 +149,9 @@ def test_bad_requests_name_the_key(served):
             call(token_ids=ids + wrong, segment_ids=ids, padding_mask=mask)
     with pytest.raises(tf.errors.InvalidArgumentError, match="`segment_ids` must have the shape"):
         call(token_ids=ids, segment_ids=ids[:, :2], padding_mask=mask)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="sequence length must be at most 12"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="`token_ids` must have at most 12 col"
+    ):
         call(
             token_ids=tf.zeros((1, 13), tf.int32),
             segment_ids=tf.zeros((1, 13), tf.int32),
@@ -183,7 +186,7 @@ def test_second_version_in_bfloat16_leaves_the_first_untouched(exported, served)
 
     matrices = sum(w.size for w in exported.model.get_weights() if w.ndim >= 2)
     saved_bytes = size(exported.folder) - size(second)
-    assert 0.95 * 2 * matrices < saved_bytes < 1.05 * 2 * matrices
+    assert 0.9 * 2 * matrices < saved_bytes < 1.05 * 2 * matrices
     loaded = tf.saved_model.load(str(second))
     found = loaded.signatures["serving_default"](text=tf.constant(TEXTS))["scores"]
     # Exactly what the model gives with its matrices rounded to bfloat16.
@@ -218,8 +221,8 @@ def test_error_of_the_child_reaches_the_caller(exported, monkeypatch, tmp_path):
         save(folder, *args, **kwargs)
         (folder / "model.weights.h5").write_bytes(b"no weights")
 
-    monkeypatch.setattr(module.presets, "save", save_and_break)
-    with pytest.raises(export.ExportError, match="file signature not found"):
+    monkeypatch.setattr(writing.presets, "save", save_and_break)
+    with pytest.raises(export.ExportError, match="not a whole file of weights"):
         export.saved_model(exported.model, exported.preprocessor, tmp_path / "broken")
     assert list(tmp_path.iterdir()) == []
 
@@ -230,14 +233,14 @@ def test_failure_in_the_middle_leaves_no_half_version(exported, monkeypatch, err
     before = listing(exported.path)
 
     def half_write(job_folder, verbose):
-        (job_folder / "version").mkdir()
-        (job_folder / "version" / "saved_model.pb").write_bytes(b"half")
+        job = json.loads((job_folder / "job.json").read_text(encoding="utf-8"))
+        (Path(job["folder"]) / "saved_model.pb").write_bytes(b"half")
         # A server that looks now sees whole versions only.
         numeric = [entry.name for entry in exported.path.iterdir() if entry.name.isdecimal()]
         assert all((exported.path / name / "saved_model.pb").stat().st_size > 4 for name in numeric)
         raise error
 
-    monkeypatch.setattr(module, "_run_child", half_write)
+    monkeypatch.setattr(writing, "_run_child", half_write)
     with pytest.raises(type(error)):
         export.saved_model(exported.model, exported.preprocessor, exported.path, verbose=False)
     assert listing(exported.path) == before
@@ -252,10 +255,10 @@ def test_wrong_arguments(exported, tmp_path):
 
     cases = [
         (dict(task="translation"), "`task` must be one of classification.*'translation'"),
-        (dict(labels=["a", "b"]), r"`labels` must be 3 different names.*\['a', 'b'\]"),
-        (dict(labels=["a", "b", "a"]), "`labels` must be 3 different names"),
-        (dict(labels=["a"], task="regression"), "`labels` belong to classification only"),
-        (dict(task="regression"), r"\(B, 1\), for regression"),
+        (dict(labels=["a", "b"]), "`labels` must be one for each class: 3. Received: 2"),
+        (dict(labels=["a", "b", "a"]), "`labels` must be different strings"),
+        (dict(labels=["a"], task="embedding"), "`labels` belong to classification only"),
+        (dict(task="regression"), "must have 1 output for regression"),
         (dict(task="embedding"), "must be an encoder with a `sequence_output`"),
         (dict(task="masked_lm"), "must be a `MaskedLM` objective"),
         (dict(weights_dtype="int8"), "`weights_dtype` must be None or .*'int8'"),

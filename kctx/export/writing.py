@@ -16,6 +16,7 @@ import tensorflow as tf
 from kctx import presets
 from kctx.export.arguments import all_layers, check_arguments, default_examples
 from kctx.export.documents import models_config
+from kctx.presets import replaced_folder
 
 
 class ExportError(RuntimeError):
@@ -95,65 +96,55 @@ def saved_model(
     labels = check_arguments(
         model, preprocessor, labels, task, weights_dtype, name, version, pooling, top_k
     )
-    if version is not None and (path / str(version)).exists():
-        raise FileExistsError(f"`version` must be a new one. Received: {path / str(version)}")
-    if examples is None:
-        examples = default_examples(preprocessor, task)
-
-    made_folder = not path.exists()
-    path.mkdir(parents=True, exist_ok=True)
-    # Beside the versions, so that the last step is a rename; servers read numeric names only.
-    job_folder = Path(tempfile.mkdtemp(prefix=".exporting-", dir=path))
+    modules = defining_modules(model, preprocessor)
+    made_path = not path.exists()
+    version = next_version(path) if version is None else version
+    folder = path / str(version)
     try:
-        _status(verbose, f"Exporting {model.name} to {path}")
-        preset_task = task if task in ("classification", "regression") else None
-        presets.save(
-            job_folder / "preset", model, preprocessor, task=preset_task, labels=labels or None
-        )
-        if dtype is None:
-            _write_expected(job_folder / "expected.npz", model, preprocessor, examples)
-        job = {
-            "folder": str((job_folder / "version").resolve()),
-            "modules": defining_modules(model, preprocessor),
-            "task": task,
-            "labels": labels,
-            "weights_dtype": weights_dtype,
-            "dtype": dtype,
-            "name": name,
-            "version": version or next_version(path),
-            "pooling": pooling,
-            "top_k": top_k,
-            "examples": list(examples),
-            "include_preset": include_preset,
-        }
-        (job_folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-        _run_child(job_folder, verbose)
-        config = job_folder / "models.config"
-        config.write_text(models_config(name), encoding="utf-8")
-        for file in [config, *(job_folder / "version").rglob("*")]:
-            if file.is_file():
-                _flush(file)
-        final = path / str(job["version"])
-        if final.exists():  # another export took the number meanwhile
-            raise FileExistsError(f"`version` must be a new one. Received: {final}")
-        os.rename(job_folder / "version", final)
-        if not (path / "models.config").exists():  # the keeper may have changed it
-            os.rename(config, path / "models.config")
-        _flush(path)
+        _refuse_existing(folder)
+        # Written beside the versions under a name that servers do not read, and renamed at last.
+        with replaced_folder(folder, ()) as new, tempfile.TemporaryDirectory() as job_folder:
+            job_folder = Path(job_folder)
+            preset = new / "assets.extra" / "preset"
+            _status(verbose, f"Exporting {model.name} to {folder}")
+            preset_task = task if task in ("classification", "regression") else None
+            presets.save(preset, model, preprocessor, task=preset_task, labels=labels)
+            texts = list(examples or default_examples(preprocessor, task))
+            if dtype is None:
+                _write_expected(job_folder / "expected.npz", model, preprocessor, texts)
+            job = {
+                "folder": str(new.resolve()),
+                "modules": modules,
+                "task": task,
+                "labels": labels,
+                "weights_dtype": weights_dtype,
+                "dtype": dtype,
+                "name": name,
+                "version": version,
+                "pooling": pooling,
+                "top_k": top_k,
+                "examples": texts,
+            }
+            (job_folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+            _run_child(job_folder, verbose)
+            if not include_preset:
+                shutil.rmtree(preset)
+            _refuse_existing(folder)  # another export may have taken the number meanwhile
     except BaseException:
-        shutil.rmtree(job_folder, ignore_errors=True)
-        if made_folder:
-            with contextlib.suppress(OSError):  # not empty: another export was here
+        if made_path:
+            with contextlib.suppress(OSError):  # not there, or not empty
                 path.rmdir()
         raise
-    shutil.rmtree(job_folder)
-    _status(verbose, f"Exported {final}")
-    return final
+    if not (path / "models.config").exists():  # else it is the keeper's, who may have changed it
+        (path / "models.config").write_text(models_config(name), encoding="utf-8")
+    _status(verbose, f"Exported {folder}")
+    return folder
 
 
 def next_version(path):
     """One more than the greatest version in a folder; 1 where there is none."""
-    found = [int(entry.name) for entry in path.iterdir() if entry.name.isdecimal()]
+    entries = path.iterdir() if path.exists() else ()
+    found = [int(entry.name) for entry in entries if entry.name.isdecimal()]
     return max(found, default=0) + 1
 
 
@@ -198,9 +189,8 @@ def _run_child(job_folder, verbose):
         "KERAS_BACKEND": "tensorflow",
         "PYTHONIOENCODING": "utf-8",
         "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path),
-        # On the CPU: checks of ids belong to the graph, and the accelerator is the caller's.
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "KCTX_CHECK_IDS": "1",
+        "CUDA_VISIBLE_DEVICES": "-1",  # the accelerator is the caller's
+        "KCTX_CHECK_IDS": "0",  # the graph has its own checks, where ids come from a client
     }
     command = [sys.executable, "-m", "kctx.export.rebuild", str(job_folder.resolve())]
     log_path = job_folder / "log.txt"
@@ -223,13 +213,9 @@ def _run_child(job_folder, verbose):
         raise ExportError(f"The export process ended with status {status}. It said:\n{tail}")
 
 
-def _flush(path):
-    """Waits until a file, or the entries of a folder, lie on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _refuse_existing(folder):
+    if folder.exists():
+        raise FileExistsError(f"`version` must be a new one. Received: {folder}")
 
 
 def _status(verbose, line):
