@@ -1,9 +1,10 @@
 """Seed, precision and compilation of a run, chosen once and said aloud."""
 
 import dataclasses
-import re
 
 import keras
+
+from kctx.training.loss_scale import LossScale
 
 JIT_CHOICES = ("auto", True, False)
 
@@ -28,6 +29,10 @@ class Setup:
     jit_compile: bool
     reason: str
 
+    def scaled(self, optimizer):
+        """`optimizer`, in `LossScale` if the policy computes in float16."""
+        return LossScale(optimizer) if self.dtype == "mixed_float16" else optimizer
+
     def describe(self):
         """One line that says what was chosen and why."""
         compiled = "on" if self.jit_compile else "off"
@@ -38,12 +43,15 @@ class Setup:
 
 
 def device_kind():
-    """The kind of the first device that Keras would compute on: "cpu", "gpu" or "tpu"."""
-    kinds = {re.split(r"[:/]", name.lower())[0] for name in keras.distribution.list_devices()}
-    for kind in ("tpu", "gpu", "cuda"):
-        if kind in kinds:
-            return "gpu" if kind == "cuda" else kind
-    return "cpu"
+    """The kind of device that Keras computes on: "cpu", "gpu" or "tpu"."""
+    if keras.config.backend() == "torch":
+        import torch
+
+        return "gpu" if torch.cuda.is_available() else "cpu"
+    kinds = {name.split(":")[0].lower() for name in keras.distribution.list_devices()}
+    if "tpu" in kinds:
+        return "tpu"
+    return "gpu" if kinds & {"gpu", "cuda", "rocm"} else "cpu"
 
 
 def choose_jit(backend, device):
