@@ -141,7 +141,6 @@ class AdamW(keras.optimizers.Optimizer):
         super().__init__(
             learning_rate=learning_rate,
             weight_decay=weight_decay or None,
-            global_clipnorm=clip_norm,
             gradient_accumulation_steps=gradient_accumulation_steps,
             name=name,
         )
@@ -220,7 +219,12 @@ class AdamW(keras.optimizers.Optimizer):
             grads = [tf.convert_to_tensor(grad) for grad in grads]  # dense
         if self.fused and self._fused_update:
             return grads
-        return super()._clip_gradients(grads)
+        grads = [ops.cast(grad, "float32") for grad in grads]
+        if self.clip_norm is None:
+            return grads
+        norm = ops.sqrt(sum(ops.sum(ops.square(grad)) for grad in grads))
+        scale = self.clip_norm / ops.maximum(norm, self.clip_norm)
+        return [grad * scale for grad in grads]
 
     def _apply_weight_decay(self, variables):
         if not (self.fused and self._fused_update):
