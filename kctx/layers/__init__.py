@@ -2,6 +2,8 @@
 
 from kctx.layers.activations import gelu_erf, gelu_tanh, get_activation, truncated_normal
 from kctx.layers.attention import MultiHeadAttention, dot_product_attention
+from kctx.layers.dense import Dense
+from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
 from kctx.layers.gather_positions import GatherPositions
 from kctx.layers.id_check import check_range
@@ -13,6 +15,8 @@ from kctx.layers.post_norm_block import PostNormBlock
 from kctx.layers.token_embedding import TokenEmbedding
 
 __all__ = [
+    "Dense",
+    "Dropout",
     "FeedForward",
     "GatherPositions",
     "MaskedLMHead",

@@ -8,6 +8,8 @@ import keras
 from keras import ops
 
 from kctx.layers.activations import truncated_normal
+from kctx.layers.dense import Dense
+from kctx.layers.dropout import Dropout
 
 
 def dot_product_attention(query, key, value, mask=None, dropout=None):
@@ -79,7 +81,7 @@ class MultiHeadAttention(keras.layers.Layer):
             )
 
         def projection(name):
-            layer = keras.layers.Dense(
+            layer = Dense(
                 width,
                 kernel_initializer=keras.initializers.get(self.initializer).clone(),
                 name=name,
@@ -92,7 +94,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.key = projection("key")
         self.value = projection("value")
         self.output_dense = projection("output")
-        self.probability_dropout = keras.layers.Dropout(
+        self.probability_dropout = Dropout(
             self.dropout, name="probability_dropout", dtype=self.dtype_policy
         )
 

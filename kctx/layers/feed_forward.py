@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from kctx.layers.activations import get_activation, truncated_normal
+from kctx.layers.dense import Dense
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -31,14 +32,14 @@ class FeedForward(keras.layers.Layer):
 
     def build(self, input_shape):
         width = input_shape[-1]
-        self.inner = keras.layers.Dense(
+        self.inner = Dense(
             self.intermediate_dim,
             kernel_initializer=self.initializer.clone(),
             name="inner",
             dtype=self.dtype_policy,
         )
         self.inner.build((None, width))
-        self.outer = keras.layers.Dense(
+        self.outer = Dense(
             width,
             kernel_initializer=self.initializer.clone(),
             name="outer",

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from kctx.layers.activations import get_activation, truncated_normal
+from kctx.layers.dense import Dense
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -34,7 +35,7 @@ class MaskedLMHead(keras.layers.Layer):
 
     def build(self, input_shape):
         width = input_shape[-1]
-        self.transform = keras.layers.Dense(
+        self.transform = Dense(
             width,
             kernel_initializer=self.initializer.clone(),
             name="transform",

@@ -3,6 +3,7 @@
 import keras
 
 from kctx.layers.attention import MultiHeadAttention
+from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
 
 
@@ -64,9 +65,7 @@ class PostNormBlock(keras.layers.Layer):
             intermediate_dim, activation, initializer, name="feed_forward", dtype=self.dtype_policy
         )
         self.feed_forward_norm = norm("feed_forward_norm")
-        self.output_dropout = keras.layers.Dropout(
-            dropout, name="output_dropout", dtype=self.dtype_policy
-        )
+        self.output_dropout = Dropout(dropout, name="output_dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape):
         for layer in (
