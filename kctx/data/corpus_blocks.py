@@ -15,6 +15,7 @@ from kctx.data.pairs import (
     plan_truncation,
 )
 
+_CHARACTERS_A_CALL = 1 << 18
 _IDEOGRAPH = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0002ceaf]")
 
 
@@ -22,7 +23,7 @@ class CorpusBlocks:
     """Turns documents into shuffled blocks of sequences, any block of any epoch on its own.
 
     Each epoch takes the documents in a new order and cuts the order into blocks of about
-    `block_bytes` of text. A block is read, tokenised by one call, paired and shuffled with
+    `block_bytes` of text. A block is read, tokenised in large parts, paired and shuffled with
     generators seeded by (seed, epoch, block): its content does not depend on what was made before.
 
     Args:
@@ -152,7 +153,7 @@ class CorpusBlocks:
         return firsts, None, [0] * len(firsts)
 
     def _pairs(self, documents, counts, tokens, lengths, rng):
-        # First all draws; then one tokenizer call for the random segments that were drawn.
+        # First all draws; then the random segments that were drawn are tokenised together.
         plans, sentence, begin = [], 0, 0
         wanted_texts, wanted_counts = [], []
         for document, count in zip(documents, counts, strict=True):
@@ -207,10 +208,17 @@ class CorpusBlocks:
 
     def _tokenize(self, texts):
         """Returns the ids of all texts, int32, and the list of their lengths."""
-        if not texts:
-            return np.zeros(0, np.int32), []
-        ragged = self.tokenizer(texts)
-        return ragged.values.numpy(), ragged.row_lengths().numpy().tolist()
+        # A part at a time: the tokenizer's own tensors take many times the memory of the text.
+        ids, lengths = [np.zeros(0, np.int32)], []
+        begin = characters = 0
+        for end, text in enumerate(texts, 1):
+            characters += len(text)
+            if characters >= _CHARACTERS_A_CALL or end == len(texts):
+                ragged = self.tokenizer(texts[begin:end])
+                ids.append(ragged.values.numpy())
+                lengths += ragged.row_lengths().numpy().tolist()
+                begin, characters = end, 0
+        return np.concatenate(ids), lengths
 
 
 def _enough(sentences, tokens):
