@@ -1,0 +1,197 @@
+"""Exact resume: what a run needs to go on as if it had never stopped."""
+
+import json
+
+import keras
+import numpy as np
+
+from kctx.training import checkpoint_files
+from kctx.training.step_callback import StepCallback
+
+# Names and wiring differ between equal models made twice in one process; the shapes of all
+# variables are compared beside the configuration.
+NOT_COMPARED = {"name", "inbound_nodes", "input_layers", "output_layers", "build_config"}
+
+
+def flatten(value, prefix=""):
+    """Nested dicts and lists as one dict of "a/b/0" to plain values."""
+    if isinstance(value, dict):
+        items = [(key, entry) for key, entry in value.items() if key not in NOT_COMPARED]
+    elif isinstance(value, (list, tuple)):
+        items = list(enumerate(value))
+    else:
+        return {prefix: value}
+    return {
+        path: entry
+        for key, child in items
+        for path, entry in flatten(child, f"{prefix}/{key}" if prefix else str(key)).items()
+    }
+
+
+def plain(value):
+    """`value` as JSON would give it back."""
+    return json.loads(json.dumps(value, default=str))
+
+
+def model_fingerprint(model):
+    """Configuration of the model and its optimizer, and the shapes of the variables."""
+    return {
+        "model": flatten(plain(model.get_config())),
+        "optimizer": flatten(plain(keras.optimizers.serialize(model.optimizer))),
+        "shapes": [list(variable.shape) for variable in model.weights],
+    }
+
+
+def differences(saved, current):
+    """Lines "field: saved ..., now ..." for the fields that differ."""
+    saved, current = flatten(saved), flatten(current)
+    return [
+        f"{field}: saved {saved.get(field, 'nothing')!r}, now {current.get(field, 'nothing')!r}"
+        for field in sorted(saved.keys() | current.keys())
+        if field not in saved or field not in current or saved[field] != current[field]
+    ]
+
+
+def state_variables(model):
+    """Dict of name to variable: weights and seed states, then the optimizer's, in fixed order."""
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
+    metrics = {id(variable) for variable in model.metrics_variables}
+    own = [variable for variable in model.variables if id(variable) not in metrics]
+    own_ids = {id(variable) for variable in own}
+    optimizer = [v for v in model.optimizer.variables if id(v) not in own_ids]
+    return {
+        **{f"model/{i}": variable for i, variable in enumerate(own)},
+        **{f"optimizer/{i}": variable for i, variable in enumerate(optimizer)},
+    }
+
+
+def as_array(variable):
+    array = keras.ops.convert_to_numpy(variable)
+    # NumPy's files know no bfloat16; float32 holds each of its values.
+    return array if array.dtype.kind in "biufc" else array.astype("float32")
+
+
+def assign_all(variables, arrays):
+    """Sets variables from arrays of the same names and shapes, or changes none."""
+    for name, variable in variables.items():
+        if name not in arrays or tuple(arrays[name].shape) != tuple(variable.shape):
+            shape = arrays[name].shape if name in arrays else "nothing"
+            raise ValueError(
+                f"The checkpoint does not fit: {variable.path} has shape {tuple(variable.shape)}. "
+                f"Received: {shape}"
+            )
+    if len(arrays) != len(variables):
+        raise ValueError(
+            f"The checkpoint does not fit: the model has {len(variables)} variables. "
+            f"Received: {len(arrays)}"
+        )
+    for name, variable in variables.items():
+        variable.assign(keras.ops.convert_to_tensor(arrays[name], dtype=variable.dtype))
+
+
+class Checkpoints(StepCallback):
+    """Saves all that an exact resume needs, every so many batches.
+
+    Weights, optimizer (moments, iterations, loss scale), seed generators, step, and the state of
+    the data stream go into `<folder>/step-00001000/`. A kill or a full disk while saving leaves
+    the previous checkpoint whole. A new run does not start in a folder that holds checkpoints.
+
+    Example:
+        checkpoints = Checkpoints("runs/bert", every=1000, stream=stream)
+        fit_steps(model, dataset, total_steps=100_000, every=1000, checkpoints=checkpoints)
+
+    Args:
+        folder: where the checkpoints are, one subfolder each.
+        every: int >= 1, in batches.
+        keep: int >= 1, how many of the newest are kept.
+        stream: where the batches come from: an object with `state_at(step)` -> dict of arrays,
+            the state before batch number `step` (counted from 0); `restore(state)`; and
+            `fingerprint()` -> dict of the options that the batches depend on. None: the caller
+            makes the dataset begin at the right batch.
+        fingerprint: dict of anything else that must be the same on resume, plain JSON values.
+    """
+
+    def __init__(self, folder, every, keep=2, stream=None, fingerprint=None):
+        super().__init__()
+        for name, value in (("every", every), ("keep", keep)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(
+                    f"`{name}` must be an integer of at least 1. Received: {name}={value!r}"
+                )
+        self.folder = folder
+        self.every = every
+        self.keep = keep
+        self.stream = stream
+        self.fingerprint = fingerprint or {}
+        self._resumed = False
+        self._saved_step = 0
+
+    def _fingerprint_of(self, model):
+        data = self.stream.fingerprint() if self.stream is not None else {}
+        return plain({**model_fingerprint(model), "data": data, "run": self.fingerprint})
+
+    def resume(self, model):
+        """Restores `model`, its optimizer, seeds and the stream from the newest whole checkpoint.
+
+        Args:
+            model: compiled as for the interrupted run.
+
+        Returns:
+            the step to go on from; 0 if there is no checkpoint.
+
+        Raises:
+            ValueError: if model, optimizer, data or run differ from the saved ones; it names the
+                fields with both values, and nothing is changed.
+        """
+        self._resumed = True
+        found = checkpoint_files.newest(self.folder)
+        if found is None:
+            broken = [path.name for _, path in checkpoint_files.step_folders(self.folder)]
+            if broken:
+                raise ValueError(f"No checkpoint in {self.folder} is whole. Received: {broken}")
+            return 0
+        path, manifest = found
+        changed = differences(manifest["fingerprint"], self._fingerprint_of(model))
+        if changed:
+            raise ValueError(
+                f"The run cannot be resumed from {path}, which was saved with other settings; to "
+                "start anew from its weights use `init_from`. Received:\n  "
+                + "\n  ".join(changed[:20])
+            )
+        assign_all(state_variables(model), checkpoint_files.read_arrays(path / "state.npz"))
+        if self.stream is not None:
+            self.stream.restore(checkpoint_files.read_arrays(path / "stream.npz"))
+        self.step = self._saved_step = int(manifest["step"])
+        return self.step
+
+    def save(self):
+        """Saves now."""
+        self.sync()
+        arrays = {"state": {k: as_array(v) for k, v in state_variables(self.model).items()}}
+        if self.stream is not None:
+            state = self.stream.state_at(self.step)
+            arrays["stream"] = {name: np.asarray(value) for name, value in state.items()}
+        fingerprint = self._fingerprint_of(self.model)
+        checkpoint_files.write(self.folder, self.step, arrays, fingerprint)
+        self._saved_step = self.step
+        past = [p for step, p in checkpoint_files.step_folders(self.folder) if step <= self.step]
+        for path in past[: -self.keep]:
+            checkpoint_files.remove(path)
+
+    def on_train_begin(self, logs=None):
+        if self.step == 0 and not self._resumed:
+            present = checkpoint_files.step_folders(self.folder)
+            if present:
+                raise ValueError(
+                    f"`folder` already holds checkpoints ({present[-1][1]}): resume, or choose "
+                    f"another folder. Received: folder={str(self.folder)!r}"
+                )
+
+    def on_step(self, logs):
+        if self.step // self.every > self._saved_step // self.every:
+            self.save()
+
+    def on_train_end(self, logs=None):
+        if self.step != self._saved_step:
+            self.save()

@@ -1,0 +1,65 @@
+"""`model.fit` counted in steps, resumable in the middle of an epoch."""
+
+import math
+
+from kctx.training.step_callback import StepCallback
+
+
+class StopAt(StepCallback):
+    """Stops the run after batch number `total_steps`."""
+
+    def __init__(self, total_steps):
+        super().__init__()
+        self.total_steps = total_steps
+
+    def on_step(self, logs):
+        if self.step >= self.total_steps:
+            self.model.stop_training = True
+
+
+def fit_steps(
+    model, dataset, total_steps, every, callbacks=(), checkpoints=None, resume=False, **kwargs
+):
+    """Trains for `total_steps` batches in all; a Keras epoch is an interval of `every` batches.
+
+    Keras begins no epoch in its middle, so the epoch is made as long as the interval between two
+    reports (and validations, and checkpoints). The last interval may be shorter.
+
+    Args:
+        model: compiled Keras model.
+        dataset: endless dataset of batches. On resume it must begin with the batch after the
+            last one seen; with a stream in `checkpoints`, give a callable that makes the dataset,
+            which is called after the stream has been restored.
+        total_steps: int >= 1, batches over the whole run, before and after a resume.
+        every: int >= 1, batches in an interval.
+        callbacks: list of Keras callbacks.
+        checkpoints: `Checkpoints`, or None.
+        resume: whether to go on from the newest checkpoint if there is one.
+        **kwargs: as `model.fit`, for instance `verbose`, `validation_data`.
+
+    Returns:
+        the Keras `History`, one row for each interval; None if there is nothing left to do.
+    """
+    for name, value in (("total_steps", total_steps), ("every", every)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(
+                f"`{name}` must be an integer of at least 1. Received: {name}={value!r}"
+            )
+    if resume and checkpoints is None:
+        raise ValueError("`resume` needs `checkpoints`. Received: resume=True, checkpoints=None")
+    start = checkpoints.resume(model) if resume else 0
+    if start >= total_steps:
+        return None
+    callbacks = [*callbacks, StopAt(total_steps), *([checkpoints] if checkpoints else [])]
+    for callback in callbacks:
+        if isinstance(callback, StepCallback):
+            callback.step = start
+    first = start // every
+    return model.fit(
+        dataset() if callable(dataset) else dataset,
+        steps_per_epoch=min(every, total_steps),
+        initial_epoch=first,
+        epochs=first + math.ceil((total_steps - start) / every),
+        callbacks=callbacks,
+        **kwargs,
+    )
