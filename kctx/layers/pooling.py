@@ -37,7 +37,9 @@ class Pooling(keras.layers.Layer):
             weights = ops.cast(mask, "float32")
             total = ops.sum(ops.cast(x, "float32") * weights, axis=1)  # (B, D)
             return ops.cast(total / ops.maximum(ops.sum(weights, axis=1), 1.0), x.dtype)
-        highest = ops.max(ops.where(mask, x, ops.cast(-6e4, x.dtype)), axis=1)  # (B, D)
+        lowest = -6e4 if keras.backend.standardize_dtype(x.dtype) == "float16" else -1e30
+        masked = ops.where(mask, x, ops.cast(lowest, x.dtype))  # (B, T, D)
+        highest = ops.max(masked, axis=1, initial=lowest)  # (B, D); `initial` allows a batch of 0
         return ops.where(ops.any(mask, axis=1), highest, ops.zeros_like(highest))
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None):
