@@ -1,8 +1,34 @@
 """What surrounds `model.fit`: settings, optimizer, schedule, exact resume, reports."""
 
+from kctx.training.callbacks import (
+    CSVLog,
+    Progress,
+    StopOnNonFinite,
+    TensorBoardLog,
+    tokens_per_batch,
+)
+from kctx.training.checkpoints import Checkpoints
+from kctx.training.fit_steps import fit_steps
+from kctx.training.init_from import init_from
 from kctx.training.loss_scale import LossScale
 from kctx.training.optimizers import AdamW
 from kctx.training.schedules import WarmupLinearDecay
 from kctx.training.setup import Setup, setup
+from kctx.training.step_callback import StepCallback
 
-__all__ = ["AdamW", "LossScale", "Setup", "WarmupLinearDecay", "setup"]
+__all__ = [
+    "AdamW",
+    "CSVLog",
+    "Checkpoints",
+    "LossScale",
+    "Progress",
+    "Setup",
+    "StepCallback",
+    "StopOnNonFinite",
+    "TensorBoardLog",
+    "WarmupLinearDecay",
+    "fit_steps",
+    "init_from",
+    "setup",
+    "tokens_per_batch",
+]

@@ -39,6 +39,7 @@ def model_fingerprint(model):
         "model": flatten(plain(model.get_config())),
         "optimizer": flatten(plain(keras.optimizers.serialize(model.optimizer))),
         "shapes": [list(variable.shape) for variable in model.weights],
+        "weights": weight_places(model),
     }
 
 
@@ -52,12 +53,23 @@ def differences(saved, current):
     ]
 
 
+def own_variables(model):
+    """Weights and seed states, without metrics."""
+    metrics = {id(variable) for variable in model.metrics_variables}
+    return [variable for variable in model.variables if id(variable) not in metrics]
+
+
+def weight_places(model):
+    """For each of `model.weights`, its place among `own_variables`."""
+    places = {id(variable): i for i, variable in enumerate(own_variables(model))}
+    return [places[id(variable)] for variable in model.weights]
+
+
 def state_variables(model):
     """Dict of name to variable: weights and seed states, then the optimizer's, in fixed order."""
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
-    metrics = {id(variable) for variable in model.metrics_variables}
-    own = [variable for variable in model.variables if id(variable) not in metrics]
+    own = own_variables(model)
     own_ids = {id(variable) for variable in own}
     optimizer = [v for v in model.optimizer.variables if id(v) not in own_ids]
     return {

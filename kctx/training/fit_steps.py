@@ -1,6 +1,7 @@
 """`model.fit` counted in steps, resumable in the middle of an epoch."""
 
 import math
+import sys
 
 from kctx.training.step_callback import StepCallback
 
@@ -54,6 +55,8 @@ def fit_steps(
     for callback in callbacks:
         if isinstance(callback, StepCallback):
             callback.step = start
+    # A moving bar on a terminal, one line for each interval elsewhere.
+    kwargs.setdefault("verbose", 1 if sys.stdout.isatty() else 2)
     first = start // every
     return model.fit(
         dataset() if callable(dataset) else dataset,
