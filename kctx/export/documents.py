@@ -127,8 +127,8 @@ def readme(described, facts):
     lines = [
         f"# {name}, version {facts['version']}",
         "",
-        f"A {facts['task']} model that takes raw text. Made with kctx {facts['kctx']} and TensorFlow "
-        f"{facts['tensorflow']}; servers of that version or a later one know all its ops.",
+        f"A {facts['task']} model that takes raw text, made with kctx {facts['kctx']}. Servers of "
+        f"TensorFlow {facts['tensorflow']} or a later version know all its ops.",
         f"Weights: {facts['weights_dtype']}.",
         "",
         "    " + docker_line(f"$PWD/saved_models/{name}", name),

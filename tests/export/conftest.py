@@ -3,7 +3,8 @@
 import types
 
 import pytest
-from films import LABELS, make_encoder, make_preprocessor, with_lively_weights
+
+from tests.export.films import LABELS, make_encoder, make_preprocessor, with_lively_weights
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ LABELS = ["good", "schlecht", "中"]
 VOCABULARY = [
     *["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
     *["the", "a", "film", "was", "fine", "bad", "##ly", "##s", "made", ".", ",", "!", "中", "文"],
-    *["e", "##e", "é", "n", "##n", "x", "##x"],
+    *["e", "##e", "n", "##n", "x", "##x"],
 ]
 SEQUENCE_LENGTH = 12
 TEXTS = [
@@ -36,10 +36,15 @@ def make_encoder():
 
 
 def with_lively_weights(model):
-    """Weights far from their small start values, so that a wrong one shows."""
+    """Weights far from their small start values, the same under every backend."""
     generator = np.random.default_rng(7)
     model.set_weights(
-        [np.asarray(w) + generator.normal(0, 0.25, w.shape) for w in model.get_weights()]
+        [
+            generator.normal(
+                float(weight.name == "gamma"), 0.5 if len(weight.shape) > 1 else 0.1, weight.shape
+            )
+            for weight in model.weights
+        ]
     )
     return model
 

@@ -3,13 +3,20 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from films import TEXTS, VOCABULARY, make_encoder, make_preprocessor, predict, with_lively_weights
 
 from kctx import heads, objectives
 from kctx.export import answers, rebuild
 from kctx.export.graph import TextGraph
 from kctx.export.stored_weights import StoredWeights
 from kctx.export.writing import _write_expected
+from tests.export.films import (
+    TEXTS,
+    VOCABULARY,
+    make_encoder,
+    make_preprocessor,
+    predict,
+    with_lively_weights,
+)
 
 pytestmark = pytest.mark.once
 
@@ -82,6 +89,7 @@ def test_masked_lm_fills_masks_written_in_the_text(tmp_path):
     loaded = save_and_load(tmp_path, model, preprocessor, answer)
     texts = ["the [MASK] was [MASK] .", "[MASK] film", "no film", ""]
     found = loaded.signatures["serving_default"](text=tf.constant(texts))
+    assert set(found) == {"tokens", "scores", "mask_count"}
     assert found["mask_count"].numpy().tolist() == [2, 1, 0, 0]
     assert found["tokens"].shape == (4, 2, 3) and found["scores"].shape == (4, 2, 3)
 

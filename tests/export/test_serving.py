@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_text
-from films import LABELS, TEXTS, predict, softmax
 from tensorflow.core.protobuf import saved_model_pb2
+
+from tests.export.films import LABELS, TEXTS, predict, softmax
 
 HERE = Path(__file__).resolve().parent
 

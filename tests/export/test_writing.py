@@ -5,11 +5,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from films import LABELS, TEXTS, make_encoder, make_preprocessor, predict, softmax
 from tensorflow.core.protobuf import saved_model_pb2
 
 from kctx import export, heads, objectives, presets
 from kctx.export import writing
+from tests.export.films import LABELS, TEXTS, make_encoder, make_preprocessor, predict, softmax
 
 SCORES_TOLERANCE = 1e-5
 
@@ -144,7 +144,7 @@ def test_bad_requests_name_the_key(served):
     ids = tf.zeros((1, 4), tf.int32)
     mask = tf.ones((1, 4), tf.bool)
     call = served.signatures["token_ids"]
-    for wrong in (26, -1, 10**6):
+    for wrong in (25, -1, 10**6):
         with pytest.raises(tf.errors.InvalidArgumentError, match="`token_ids` must lie in"):
             call(token_ids=ids + wrong, segment_ids=ids, padding_mask=mask)
     with pytest.raises(tf.errors.InvalidArgumentError, match="`segment_ids` must have the shape"):
