@@ -10,8 +10,10 @@ from kctx.training.callbacks import (
 from kctx.training.checkpoints import Checkpoints
 from kctx.training.fit_steps import fit_steps
 from kctx.training.init_from import init_from
+from kctx.training.keep_best import KeepBest
 from kctx.training.loss_scale import LossScale
 from kctx.training.optimizers import AdamW
+from kctx.training.reports import reports
 from kctx.training.schedules import WarmupLinearDecay
 from kctx.training.setup import Setup, setup
 from kctx.training.step_callback import StepCallback
@@ -20,6 +22,7 @@ __all__ = [
     "AdamW",
     "CSVLog",
     "Checkpoints",
+    "KeepBest",
     "LossScale",
     "Progress",
     "Setup",
@@ -29,6 +32,7 @@ __all__ = [
     "WarmupLinearDecay",
     "fit_steps",
     "init_from",
+    "reports",
     "setup",
     "tokens_per_batch",
 ]

@@ -102,10 +102,34 @@ def assign_all(variables, arrays):
         variable.assign(keras.ops.convert_to_tensor(arrays[name], dtype=variable.dtype))
 
 
+def random_states():
+    """States of generators outside the model: torch draws dropout from its global ones."""
+    if keras.config.backend() != "torch":
+        return {}
+    import torch
+
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states.update({f"cuda:{i}": s for i, s in enumerate(torch.cuda.get_rng_state_all())})
+    return {name: value.numpy() for name, value in states.items()}
+
+
+def restore_random_states(states):
+    """Sets what `random_states` gave; a device that is not here is left out."""
+    if keras.config.backend() != "torch":
+        return
+    import torch
+
+    torch.set_rng_state(torch.from_numpy(states["cpu"]))
+    for i in range(torch.cuda.device_count()):
+        if f"cuda:{i}" in states:
+            torch.cuda.set_rng_state(torch.from_numpy(states[f"cuda:{i}"]), i)
+
+
 class Checkpoints(StepCallback):
     """Saves all that an exact resume needs, every so many batches.
 
-    Weights, optimizer (moments, iterations, loss scale), seed generators, step, and the state of
+    Weights, optimizer (moments, iterations, loss scale), seed generators, torch's global generators, step, and the state of
     the data stream go into `<folder>/step-00001000/`. A kill or a full disk while saving leaves
     the previous checkpoint whole. A new run does not start in a folder that holds checkpoints.
 
@@ -172,6 +196,8 @@ class Checkpoints(StepCallback):
                 + "\n  ".join(changed[:20])
             )
         assign_all(state_variables(model), checkpoint_files.read_arrays(path / "state.npz"))
+        if (path / "random.npz").exists():
+            restore_random_states(checkpoint_files.read_arrays(path / "random.npz"))
         if self.stream is not None:
             self.stream.restore(checkpoint_files.read_arrays(path / "stream.npz"))
         self.step = self._saved_step = int(manifest["step"])
@@ -181,6 +207,8 @@ class Checkpoints(StepCallback):
         """Saves now."""
         self.sync()
         arrays = {"state": {k: as_array(v) for k, v in state_variables(self.model).items()}}
+        if random := random_states():
+            arrays["random"] = random
         if self.stream is not None:
             state = self.stream.state_at(self.step)
             arrays["stream"] = {name: np.asarray(value) for name, value in state.items()}
