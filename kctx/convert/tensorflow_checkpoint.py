@@ -23,7 +23,7 @@ class TensorFlowCheckpoint:
         import tensorflow as tf
 
         self._prefix = prefix
-        self._errors = (tf.errors.OpError, RuntimeError, ValueError)
+        self._errors = (tf.errors.OpError, RuntimeError, ValueError, IndexError)
         try:
             self._reader = tf.train.load_checkpoint(str(prefix))
             shapes = self._reader.get_variable_to_shape_map()
