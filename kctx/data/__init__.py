@@ -3,6 +3,7 @@
 from kctx.data.bert_pretraining import bert_pretraining_dataset, bert_pretraining_stream
 from kctx.data.corpus import Corpus
 from kctx.data.example_batches import batch_indices, batches
+from kctx.data.example_stream import ExampleStream
 from kctx.data.examples import Examples, read_examples
 from kctx.data.masking import mask_batch, mask_tokens, number_to_predict
 from kctx.data.pairs import build_pairs, plan_pairs
@@ -13,6 +14,7 @@ from kctx.data.token_id_check import check_token_ids
 
 __all__ = [
     "Corpus",
+    "ExampleStream",
     "Examples",
     "PretrainingStream",
     "batch_indices",

@@ -33,6 +33,33 @@ def batch_indices(lengths, batch_size, seed=None, window=0):
     return batches
 
 
+def example_columns(examples, with_labels=True):
+    """Examples as arrays.
+
+    Returns:
+        (columns, lengths, labels): the texts, and the pairs if there are any, as object arrays of
+        UTF-8 bytes (n,); their joint lengths (n,); labels int32 (n,), or float32 (n, 1) for
+        regression, or None without labels.
+
+    Raises:
+        ValueError: labels are asked for and there are none, or one is missing; names the line.
+    """
+    labels = None
+    if with_labels:
+        if examples.labels is None:
+            raise ValueError("The examples have no labels: give `label=` when reading them.")
+        if None in examples.labels:
+            line = examples.lines[examples.labels.index(None)]
+            raise ValueError(f"The example of line {line} has no label: give with_labels=False.")
+        regression = examples.label_names is None
+        labels = np.asarray(examples.labels, np.float32 if regression else np.int32)
+        labels = labels[:, None] if regression else labels
+    columns = [examples.texts] + ([] if examples.pairs is None else [examples.pairs])
+    lengths = np.sum([[len(text) for text in column] for column in columns], axis=0)
+    columns = [np.asarray([text.encode() for text in column], object) for column in columns]
+    return columns, lengths, labels
+
+
 def batches(
     examples,
     preprocessor,
@@ -65,20 +92,10 @@ def batches(
     """
     if batch_size < 1:
         raise ValueError(f"`batch_size` must be at least 1. Received: batch_size={batch_size}")
-    labels = label_spec = None
+    columns, lengths, labels = example_columns(examples, with_labels)
+    label_spec = None
     if with_labels:
-        if examples.labels is None:
-            raise ValueError("The examples have no labels: give `label=` when reading them.")
-        if None in examples.labels:
-            line = examples.lines[examples.labels.index(None)]
-            raise ValueError(f"The example of line {line} has no label: give with_labels=False.")
-        regression = examples.label_names is None
-        labels = np.asarray(examples.labels, np.float32 if regression else np.int32)
-        labels = labels[:, None] if regression else labels
         label_spec = tf.TensorSpec((None, *labels.shape[1:]), labels.dtype)
-    columns = [examples.texts] + ([] if examples.pairs is None else [examples.pairs])
-    lengths = np.sum([[len(text) for text in column] for column in columns], axis=0)
-    columns = [np.asarray([text.encode() for text in column], object) for column in columns]
     epochs = itertools.count()
 
     def make():

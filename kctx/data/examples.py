@@ -34,6 +34,26 @@ class Examples:
     def __len__(self):
         return len(self.texts)
 
+    def take(self, indices):
+        """The examples at these places, in this order."""
+
+        def chosen(column):
+            return None if column is None else [column[index] for index in indices]
+
+        return Examples(
+            chosen(self.texts),
+            chosen(self.pairs),
+            chosen(self.labels),
+            self.label_names,
+            chosen(self.lines),
+        )
+
+    def split(self, every):
+        """(the others, every so-manieth example), for a dev set where none is given."""
+        held_out = range(every - 1, len(self), every)
+        rest = [index for index in range(len(self)) if index not in held_out]
+        return self.take(rest), self.take(held_out)
+
 
 def read_examples(
     path,

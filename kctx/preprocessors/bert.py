@@ -61,10 +61,17 @@ class BERTPreprocessor:
             classification does) or "only_second" (keep the first whole, as for questions).
         pad_to_length: bool. True pads every batch to `sequence_length`, for static shapes. Default
             False: to the longest row of the batch.
+        pad_to_multiple: int, the longest row is rounded up to a multiple of it, so that few shapes
+            are compiled. Default 1.
     """
 
     def __init__(
-        self, tokenizer, sequence_length=512, truncation="longest_first", pad_to_length=False
+        self,
+        tokenizer,
+        sequence_length=512,
+        truncation="longest_first",
+        pad_to_length=False,
+        pad_to_multiple=1,
     ):
         if sequence_length < 3:
             raise ValueError(
@@ -76,7 +83,10 @@ class BERTPreprocessor:
         self.tokenizer = tokenizer
         self.sequence_length = sequence_length
         self.truncation = truncation
+        if pad_to_multiple < 1:
+            raise ValueError(f"`pad_to_multiple` must be at least 1. Received: {pad_to_multiple}")
         self.pad_to_length = pad_to_length
+        self.pad_to_multiple = pad_to_multiple
 
     def __call__(self, texts, pairs=None):
         """Makes a batch of inputs.
@@ -110,6 +120,13 @@ class BERTPreprocessor:
         tokens = tf.concat(parts, axis=1)  # (B, None)
         shape = [None, self.sequence_length if self.pad_to_length else None]
         token_ids = tokens.to_tensor(self.tokenizer.padding_id, shape=shape)  # (B, T)
+        if self.pad_to_multiple > 1 and not self.pad_to_length:
+            longest = tf.shape(token_ids)[1]
+            rounded = -(-longest // self.pad_to_multiple) * self.pad_to_multiple
+            more = tf.minimum(rounded, self.sequence_length) - longest
+            token_ids = tf.pad(
+                token_ids, [[0, 0], [0, more]], constant_values=self.tokenizer.padding_id
+            )
         length = tf.cast(tokens.row_lengths(), tf.int32)[:, None]  # (B, 1)
         places = tf.range(tf.shape(token_ids)[1])[None]  # (1, T)
         padding_mask = places < length
@@ -170,6 +187,7 @@ class BERTPreprocessor:
             "sequence_length": self.sequence_length,
             "truncation": self.truncation,
             "pad_to_length": self.pad_to_length,
+            "pad_to_multiple": self.pad_to_multiple,
         }
 
     def save(self, folder):

@@ -49,6 +49,15 @@ def test_dtypes_and_padding_to_length(tokenizer):
     assert all(value.shape == (1, 8) for value in inputs.values())
 
 
+def test_padding_to_a_multiple(tokenizer):
+    """Rounded up, but never beyond the sequence length."""
+    preprocessor = BERTPreprocessor(tokenizer, 10, pad_to_multiple=4)
+    assert preprocessor(["a"])["token_ids"].shape == (1, 4)
+    assert preprocessor(["a b c"])["token_ids"].shape == (1, 8)
+    assert preprocessor(["a b c d e f g h"])["token_ids"].shape == (1, 10)
+    assert preprocessor([])["token_ids"].shape == (0, 0)
+
+
 def test_a_real_padding_token_in_the_text_is_not_padding(tokenizer):
     """The mask comes from lengths, not from ids."""
     special = tokenizer.with_options(special_tokens_in_text=True)

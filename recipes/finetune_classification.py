@@ -1,0 +1,189 @@
+"""Fine-tunes an encoder to classify sentences or pairs of them, or to score them.
+
+Paper: Devlin et al., 2018, section 4.1 and appendix A.3: batch 16 or 32, rate 5e-5, 3e-5 or 2e-5,
+2 to 4 epochs, warm-up over the first tenth of the steps.
+
+    python recipes/finetune_classification.py --encoder runs/bert/preset \\
+        --train train.tsv --dev dev.tsv --text text --label label --output runs/reviews
+
+The encoder is a preset folder of ours, or a published checkpoint: a Hugging Face folder or an
+original TF1 one. Files are TSV, CSV or JSONL; columns are named or numbered from 0.
+
+The output folder holds preset/ (the best epoch on the dev set: encoder, head, tokenizer and labels,
+loaded by `kctx.presets.load`), metrics.json, predictions.jsonl, confusion.png and log.csv. What was
+measured with this recipe stands in the README.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Literal
+
+import keras
+import tyro
+
+from kctx import convert, data, evaluation, heads, presets, training
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Options of fine-tuning for classification or regression."""
+
+    encoder: Path
+    """preset folder, Hugging Face folder or TF1 checkpoint to start from"""
+    train: Path
+    """labelled TSV, CSV or JSONL file"""
+    dev: Path | None = None
+    """labelled file to choose the best epoch on; default: every tenth row of the training file"""
+    text: str = "0"
+    """column of the text, by name or number from 0"""
+    pair: str | None = None
+    """column of the second text, if there are pairs"""
+    label: str = "1"
+    """column of the label"""
+    encoding: str = "utf-8"
+    """encoding of the files"""
+    quoting: Literal["auto", "yes", "no"] = "auto"
+    """whether fields are quoted as in CSV; auto: in .csv files"""
+    extra_columns: bool = False
+    """allow rows with more columns than the first"""
+    task: Literal["classification", "regression"] = "classification"
+    random_weights: bool = False
+    """start from random weights instead of the encoder's, to see what pretraining gains"""
+    pooling: Literal["pooled", "cls", "mean", "max"] | None = None
+    """what the head looks at; default: the pooled output where there is one, else the mean"""
+    output: Path = Path("runs/classification")
+    """folder of the run"""
+    sequence_length: int = 128
+    """longest input in tokens; longer texts are truncated"""
+    batch_size: int = 32
+    epochs: int = 3
+    learning_rate: float = 5e-5
+    """peak; 1e-4 to 3e-4 suit the small sizes"""
+    warmup: float = 0.1
+    """share of the steps in which the rate rises"""
+    weight_decay: float = 0.01
+    dropout: float = 0.1
+    """on what the head looks at"""
+    dtype: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    seed: int = 0
+    """fixes everything on one backend"""
+    resume: bool = False
+    """go on with a broken run"""
+
+
+def read(config, path, label_names=None):
+    """Examples of a file, with the columns and the reading options of the run."""
+
+    def column(name):
+        return int(name) if name is not None and name.isdigit() else name
+
+    return data.read_examples(
+        path,
+        column(config.text),
+        column(config.pair),
+        column(config.label),
+        quoting={"auto": "auto", "yes": True, "no": False}[config.quoting],
+        encoding=config.encoding,
+        label_names=label_names,
+        regression=config.task == "regression",
+        extra_columns=config.extra_columns,
+    )
+
+
+def make_datasets(config):
+    """Training and dev examples."""
+    train = read(config, config.train)
+    if config.dev is None:
+        return train.split(every=10)
+    return train, read(config, config.dev, train.label_names)
+
+
+def make_model(config, label_names):
+    """The encoder with a new head, and the preprocessor that belongs to it."""
+    loaded, report = convert.load_preset(config.encoder)
+    if report is not None:
+        print(report)
+    encoder = loaded.encoder
+    if config.random_weights:
+        encoder = type(encoder).from_config(encoder.get_config())
+    preprocessor = loaded.preprocessor.with_options(
+        sequence_length=min(config.sequence_length, loaded.preprocessor.sequence_length)
+    )
+    if config.task == "regression":
+        head = heads.Regressor(config.dropout, config.pooling)
+    else:
+        head = heads.Classifier(len(label_names), config.dropout, config.pooling)
+    return heads.attach(encoder, head), preprocessor
+
+
+def evaluate(text_model, examples):
+    """Metrics and predictions on labelled examples."""
+    predictions = text_model.predict(examples.texts, examples.pairs)
+    if text_model.task == "regression":
+        scores = [prediction["score"] for prediction in predictions]
+        return evaluation.regression_report(examples.labels, scores), predictions
+    ids = [text_model.labels.index(prediction["label"]) for prediction in predictions]
+    return evaluation.classification_report(examples.labels, ids), predictions
+
+
+def write_report(config, text_model, dev):
+    """Metrics, predictions and, for classes, the confusion matrix of the best epoch."""
+    metrics, predictions = evaluate(text_model, dev)
+    names = dev.label_names
+    with open(config.output / "predictions.jsonl", "w", encoding="utf-8") as file:
+        for index, prediction in enumerate(predictions):
+            gold = dev.labels[index] if names is None else names[dev.labels[index]]
+            row = {"text": dev.texts[index], "gold": gold, **prediction}
+            if dev.pairs:
+                row["pair"] = dev.pairs[index]
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    if names is not None:
+        ids = [names.index(prediction["label"]) for prediction in predictions]
+        evaluation.confusion_matrix(dev.labels, ids, names, config.output / "confusion.png")
+    (config.output / "metrics.json").write_text(json.dumps(metrics, indent=2), encoding="utf-8")
+    for name, value in metrics.items():
+        print(f"{name:<12} {value:.4f}")
+
+
+def main(config):
+    settings = training.setup(config.seed, config.dtype)
+    print(settings.describe())
+    train, dev = make_datasets(config)
+    model, preprocessor = make_model(config, train.label_names)
+    print(f"{len(train):,} training and {len(dev):,} dev examples, labels: {train.label_names}")
+    # Lengths in steps of 16, so that few shapes are compiled.
+    padded = preprocessor.with_options(pad_to_multiple=16)
+    batches = data.ExampleStream(train, padded, config.batch_size, seed=config.seed)
+    steps = batches.steps_per_epoch * config.epochs
+    schedule = training.WarmupLinearDecay(config.learning_rate, round(config.warmup * steps), steps)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(
+        training.AdamW(schedule, weight_decay=config.weight_decay),
+        loss="mse" if config.task == "regression" else loss,
+        metrics=[] if config.task == "regression" else ["accuracy"],
+        jit_compile=settings.jit_compile,
+    )
+    text_model = presets.TextModel(model, preprocessor, config.task, train.label_names)
+    best = training.KeepBest(
+        config.output / "best.json",
+        evaluate=lambda: evaluate(text_model, dev)[0],
+        save=lambda: text_model.save(config.output / "preset"),
+    )
+    training.fit_steps(
+        model,
+        batches.dataset,
+        total_steps=steps,
+        every=batches.steps_per_epoch,
+        checkpoints=training.Checkpoints(
+            config.output / "checkpoints", every=batches.steps_per_epoch, keep=1, stream=batches
+        ),
+        resume=config.resume,
+        callbacks=[best, *training.reports(config.output)],
+    )
+    write_report(config, presets.load(config.output / "preset"), dev)
+    print(f"Saved {config.output / 'preset'}, the best epoch")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Config, description=__doc__))

@@ -1,0 +1,206 @@
+"""Pretrains BERT on raw text with masked LM and next sentence prediction.
+
+Paper: Devlin et al., 2018, "BERT: Pre-training of Deep Bidirectional Transformers for Language
+Understanding", arXiv:1810.04805. There: BooksCorpus and English Wikipedia, 3.3 billion words, batch
+256, a million steps, four days on 16 TPU chips (base).
+
+    python recipes/pretrain_bert.py --corpus "texts/*.txt" --size tiny --steps 20000
+
+Text: one or several sentences a line, a blank line between documents. It is streamed, masked anew
+in each epoch, and never held in memory as a whole. `--size tiny --steps 5` runs on any laptop. The
+paper's second phase, the last tenth of the steps at full length, is a run of its own:
+`--init-from runs/bert --sequence-length 512 --max-predictions 77 --output runs/bert-512`.
+
+The output folder holds preset/ (encoder and tokenizer, for fine-tuning), pretraining/ (the same
+with the masked-LM and next-sentence layers), checkpoints/, log.csv, learning_curves.png,
+tensorboard/ and metrics.json. What was measured with this recipe stands in the README.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import tyro
+
+from kctx import data, evaluation, models, objectives, preprocessors, presets, tokenizers, training
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Options of BERT's pretraining; defaults are the paper's, where it has them."""
+
+    corpus: tuple[str, ...]
+    """text files or globs to train on"""
+    held_out: tuple[str, ...] = ()
+    """text files or globs to evaluate on at the end, against the unigram entropy"""
+    output: Path = Path("runs/bert")
+    """folder of the run"""
+    encoding: str = "utf-8"
+    """encoding of the text files"""
+    split_sentences: Literal["auto", "yes", "no"] = "auto"
+    """whether lines hold several sentences, which are then split"""
+    vocabulary: Path | None = None
+    """vocab.txt to use; default: one is trained on the corpus"""
+    vocabulary_size: int = 30522
+    """entries of a vocabulary that is trained"""
+    lowercase: bool = True
+    """lower-case and strip accents; --no-lowercase for a cased model"""
+    size: str = "base"
+    """tiny, mini, small, medium, base, large, or L2_H128 ... L12_H768 (layers, width)"""
+    num_layers: int | None = None
+    """replaces that of the size, as do the next three"""
+    hidden_dim: int | None = None
+    num_heads: int | None = None
+    intermediate_dim: int | None = None
+    dropout: float = 0.1
+    """rate of every dropout"""
+    sequence_length: int = 128
+    """tokens of a training sequence, special ones included"""
+    max_predictions: int = 20
+    """most masked tokens of a sequence; about 0.15 of its length"""
+    whole_word: bool = False
+    """mask all pieces of a word together"""
+    static_masking: int = 0
+    """0: mask anew in each epoch; n: make n fixed maskings and repeat them (paper: 10)"""
+    records: Path | None = None
+    """folder of tokenized records: written on the first run, read again on later ones"""
+    batch_size: int = 256
+    """sequences of a step"""
+    steps: int = 1_000_000
+    """training steps, warm-up included"""
+    learning_rate: float = 1e-4
+    """peak, after warm-up; it then falls linearly to zero"""
+    warmup: float = 0.01
+    """share of the steps in which the rate rises"""
+    weight_decay: float = 0.01
+    save_every: int = 1000
+    """steps between checkpoints, which are also the lines of the progress bar"""
+    dtype: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    """mixed_bfloat16 is the faster on most devices, mixed_float16 for older GPUs"""
+    seed: int = 0
+    """fixes everything on one backend"""
+    resume: bool = False
+    """go on with a broken run, exactly where it was saved: same schedule, same data order"""
+    init_from: Path | None = None
+    """start a new run, with a new schedule, from the weights (and vocabulary) of another"""
+
+
+def make_tokenizer(config):
+    """The vocabulary given, that of the run to go on from, or a new one, kept in the output."""
+    path = config.vocabulary
+    if path is None and config.init_from:
+        path = config.init_from / "preset" / "vocabulary.txt"
+    own = config.output / "vocabulary.txt"
+    if path is None and own.is_file() and config.resume:
+        path = own
+    if path is None:
+        files = data.Corpus(config.corpus, encoding=config.encoding).files
+        return tokenizers.train_wordpiece(
+            files, config.vocabulary_size, config.lowercase, encoding=config.encoding, path=own
+        )
+    return tokenizers.WordPieceTokenizer(path, lowercase=config.lowercase)
+
+
+def make_stream(config, tokenizer, files, **options):
+    """Masked batches of pairs, streamed from text or from records."""
+    split = {"auto": "auto", "yes": True, "no": False}[config.split_sentences]
+    masking = {
+        "max_predictions": config.max_predictions,
+        "whole_word": config.whole_word,
+        "static_masking": config.static_masking > 0,
+        "vocabulary_size": tokenizer.vocabulary_size,
+        "batch_size": config.batch_size,
+        **options,
+    }
+    if config.records and files is config.corpus:
+        if not config.records.is_dir():
+            corpus = data.Corpus(files, encoding=config.encoding, split_sentences=split)
+            data.write_records(
+                corpus, tokenizer, config.records, sequence_length=config.sequence_length
+            )
+        return data.records_stream(config.records, tokenizer, seed=config.seed, **masking)
+    corpus = data.Corpus(files, encoding=config.encoding, split_sentences=split)
+    return data.bert_pretraining_stream(
+        corpus,
+        tokenizer,
+        sequence_length=config.sequence_length,
+        dupe_factor=max(config.static_masking, 1),
+        seed=config.seed,
+        **masking,
+    )
+
+
+def make_model(config, tokenizer):
+    """The encoder with both objectives."""
+    names = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
+    overrides = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
+    encoder = models.BERT.from_size(
+        config.size,
+        vocabulary_size=tokenizer.vocabulary_size,
+        dropout=config.dropout,
+        attention_dropout=config.dropout,
+        **overrides,
+    )
+    masked_lm, next_sentence = objectives.MaskedLM(encoder), objectives.NextSentence(encoder)
+    return objectives.Joint([masked_lm, next_sentence])
+
+
+def evaluate(config, model, tokenizer):
+    """Losses and accuracies on held-out text, and what knowing only word frequencies would give."""
+    options = {"static_masking": True, "dupe_factor": 1, "epochs": 1}
+    stream = make_stream(config, tokenizer, config.held_out, **options)
+    labels = [y["masked_lm"][weight["masked_lm"] > 0] for _, y, weight in stream.batches()]
+    counts = np.bincount(np.concatenate(labels), minlength=tokenizer.vocabulary_size)
+    metrics = model.evaluate(stream.dataset(), return_dict=True, verbose=0)
+    metrics = {f"held_out_{name}": float(value) for name, value in metrics.items()}
+    metrics["held_out_unigram_entropy"] = evaluation.unigram_entropy(counts)
+    metrics["held_out_most_frequent_accuracy"] = float(counts.max() / counts.sum())
+    return metrics
+
+
+def main(config):
+    settings = training.setup(config.seed, config.dtype)
+    print(settings.describe())
+    if config.resume and config.init_from:
+        raise SystemExit("--resume goes on with this run, --init-from starts another: give one.")
+    tokenizer = make_tokenizer(config)
+    stream = make_stream(config, tokenizer, config.corpus)
+    model = make_model(config, tokenizer)
+    print(f"{model.count_params():,} parameters, {tokenizer.vocabulary_size:,} tokens")
+    schedule = training.WarmupLinearDecay(
+        config.learning_rate, round(config.warmup * config.steps), config.steps
+    )
+    optimizer = training.AdamW(schedule, weight_decay=config.weight_decay)
+    model.compile_for(optimizer, jit_compile=settings.jit_compile)
+    if config.init_from:
+        training.init_from(model, config.init_from / "pretraining")
+    training.fit_steps(
+        model,
+        stream.dataset,
+        total_steps=config.steps,
+        every=config.save_every,
+        checkpoints=training.Checkpoints(
+            config.output / "checkpoints", every=config.save_every, stream=stream
+        ),
+        resume=config.resume,
+        callbacks=training.reports(
+            config.output, tokens_per_batch=config.batch_size * config.sequence_length
+        ),
+    )
+    preprocessor = preprocessors.BERTPreprocessor(tokenizer, model.encoder.max_sequence_length)
+    presets.save(config.output / "preset", model.encoder, preprocessor)
+    presets.save(config.output / "pretraining", model, preprocessor)
+    evaluation.learning_curves(config.output / "log.csv", config.output / "learning_curves.png")
+    metrics = evaluate(config, model, tokenizer) if config.held_out else {}
+    for name, value in metrics.items():
+        print(f"{name:<40} {value:.4f}")
+    (config.output / "metrics.json").write_text(json.dumps(metrics, indent=2), encoding="utf-8")
+    print(
+        f"Saved {config.output / 'preset'}, to be fine-tuned, and {config.output / 'pretraining'}"
+    )
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Config, description=__doc__))
