@@ -129,9 +129,10 @@ def restore_random_states(states):
 class Checkpoints(StepCallback):
     """Saves all that an exact resume needs, every so many batches.
 
-    Weights, optimizer (moments, iterations, loss scale), seed generators, torch's global generators, step, and the state of
-    the data stream go into `<folder>/step-00001000/`. A kill or a full disk while saving leaves
-    the previous checkpoint whole. A new run does not start in a folder that holds checkpoints.
+    Weights, optimizer (moments, iterations, loss scale), seed generators, torch's global
+    generators, step, and the state of the data stream go into `<folder>/step-00001000/`. A kill
+    or a full disk while saving leaves the previous checkpoint whole. A new run does not start in
+    a folder that holds checkpoints.
 
     Example:
         checkpoints = Checkpoints("runs/bert", every=1000, stream=stream)
@@ -161,6 +162,7 @@ class Checkpoints(StepCallback):
         self.stream = stream
         self.fingerprint = fingerprint or {}
         self._resumed = False
+        self._random_states = None
         self._saved_step = 0
 
     def _fingerprint_of(self, model):
@@ -197,7 +199,7 @@ class Checkpoints(StepCallback):
             )
         assign_all(state_variables(model), checkpoint_files.read_arrays(path / "state.npz"))
         if (path / "random.npz").exists():
-            restore_random_states(checkpoint_files.read_arrays(path / "random.npz"))
+            self._random_states = checkpoint_files.read_arrays(path / "random.npz")
         if self.stream is not None:
             self.stream.restore(checkpoint_files.read_arrays(path / "stream.npz"))
         self.step = self._saved_step = int(manifest["step"])
@@ -227,6 +229,12 @@ class Checkpoints(StepCallback):
                     f"`folder` already holds checkpoints ({present[-1][1]}): resume, or choose "
                     f"another folder. Received: folder={str(self.folder)!r}"
                 )
+
+    def on_train_batch_begin(self, batch, logs=None):
+        # Not before: Keras draws some numbers of its own when `fit` starts.
+        if self._random_states is not None:
+            restore_random_states(self._random_states)
+            self._random_states = None
 
     def on_step(self, logs):
         if self.step // self.every > self._saved_step // self.every:

@@ -56,6 +56,7 @@ def fit_steps(
         if isinstance(callback, StepCallback):
             callback.step = start
     # A moving bar on a terminal, one line for each interval elsewhere.
+    kwargs.setdefault("shuffle", False)  # the stream has its own order
     kwargs.setdefault("verbose", 1 if sys.stdout.isatty() else 2)
     first = start // every
     return model.fit(

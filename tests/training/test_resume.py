@@ -36,7 +36,7 @@ def state(model):
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
 def test_killed_and_resumed_equals_unbroken(tmp_path, dtype):
-    total, die_at = 23, random.randrange(6, 23)
+    total, die_at = 23, random.SystemRandom().randrange(6, 23)
     whole, _ = small_run.run(tmp_path / "whole", total, dtype=dtype)
     killed = child(tmp_path / "broken", total, "--die-at", die_at, "--dtype", dtype)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
@@ -59,7 +59,7 @@ def test_killed_and_resumed_equals_unbroken(tmp_path, dtype):
     assert sorted(path.name for path in files) == ["step-00000020", "step-00000023"]
 
 
-def test_kill_in_the_middle_of_saving(tmp_path, monkeypatch):
+def test_kill_in_the_middle_of_saving(tmp_path):
     """A half-written folder beside the whole ones is not taken, and goes with the next save."""
     small_run.run(tmp_path, 5)
     partial = tmp_path / "checkpoints" / ".partial-step-00000010"
