@@ -111,3 +111,86 @@ def run(recipe, *arguments):
 
 def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+# Runs in a process of its own: what a server would do, with TensorFlow alone.
+BARE_SERVER = """
+import json, sys
+import tensorflow as tf, tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+answers = model.signatures["serving_default"](text=tf.constant(json.loads(sys.argv[2])))
+assert not {"keras", "kctx"} & set(sys.modules)
+print(json.dumps([label.decode() for label in answers["label"].numpy().tolist()]))
+"""
+
+QUESTIONS = [
+    "The del statement recursively removes each target from the local namespace.",
+    "Called by built-in function hash() and for operations on members of hashed collections.",
+]
+CLOZE = "The [MASK] statement is used to define a new [MASK]."
+
+
+def ask_bare_server(folder, texts):
+    """Labels that the SavedModel gives to texts."""
+    command = [sys.executable, "-c", BARE_SERVER, str(folder), json.dumps(texts)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(result.stdout.strip().splitlines()[-1])
+
+
+def main(config):
+    start = time.time()
+    config.folder.mkdir(parents=True, exist_ok=True)
+    files = write_corpus(config.folder)
+    pretrained = config.folder / "bert"
+    run(
+        "pretrain_bert",
+        *("--corpus", files["train"], "--held-out", files["held_out"], "--output", pretrained),
+        *("--vocabulary-size", 4000, "--size", "tiny", "--num-layers", 4),
+        *("--steps", config.steps, "--save-every", config.steps // 5, "--batch-size", 32),
+        *("--sequence-length", 64, "--max-predictions", 10, "--learning-rate", "2e-3"),
+        *("--warmup", 0.1, "--seed", config.seed),
+    )
+    reports = {}
+    for name, extra in (("pretrained", []), ("from scratch", ["--random-weights"])):
+        output = config.folder / name.replace(" ", "-")
+        run(
+            "finetune_classification",
+            *("--encoder", pretrained / "preset", "--output", output, *extra),
+            *("--train", files["train_passages"], "--dev", files["held_out_passages"]),
+            *("--text", "text", "--label", "label", "--sequence-length", 80),
+            *("--epochs", 6, "--batch-size", 16, "--learning-rate", "5e-4"),
+            *("--seed", config.seed),
+        )
+        reports[name] = read(output / "metrics.json")
+    preset = config.folder / "pretrained" / "preset"
+    run("export", "--preset", preset, "--name", "demo", "--saved-models", config.saved_models)
+    run("fill_mask", "--preset", pretrained / "pretraining", "--text", CLOZE)
+    served = max(
+        (path for path in (config.saved_models / "demo").iterdir() if path.name.isdigit()),
+        key=lambda path: int(path.name),
+    )
+    answers = ask_bare_server(served, QUESTIONS)
+
+    metrics = read(pretrained / "metrics.json")
+    table = Table(title=f"BERT on the Python language reference, {time.time() - start:.0f} s")
+    for column in ("on held-out documents", "pretrained", "baseline", "what the baseline is"):
+        table.add_column(column)
+    loss, entropy = metrics["held_out_masked_lm_loss"], metrics["held_out_unigram_entropy"]
+    accuracy = metrics["held_out_masked_lm_accuracy"]
+    most_frequent = metrics["held_out_most_frequent_accuracy"]
+    table.add_row("masked-LM loss, nats", f"{loss:.3f}", f"{entropy:.3f}", "unigram entropy")
+    table.add_row("masked-LM accuracy", f"{accuracy:.3f}", f"{most_frequent:.3f}", "most frequent")
+    for name in ("accuracy", "macro_f1"):
+        row = [reports[run_name][name] for run_name in ("pretrained", "from scratch")]
+        table.add_row(f"chapter of a passage, {name}", *(f"{x:.3f}" for x in row), "from scratch")
+    console = Console()
+    console.print(table)
+    for question, answer in zip(QUESTIONS, answers, strict=True):
+        console.print(f"served: {question!r} -> {answer!r}")
+    console.print(f"Served model {served}, learning curves {pretrained / 'learning_curves.png'}")
+    if loss >= entropy:
+        raise SystemExit("The masked-LM loss is not below the unigram entropy.")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Config, description=__doc__))

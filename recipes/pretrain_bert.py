@@ -149,8 +149,7 @@ def make_model(config, tokenizer):
 
 def evaluate(config, model, tokenizer):
     """Losses and accuracies on held-out text, and what knowing only word frequencies would give."""
-    options = {"static_masking": True, "dupe_factor": 1, "epochs": 1}
-    stream = make_stream(config, tokenizer, config.held_out, **options)
+    stream = make_stream(config, tokenizer, config.held_out, static_masking=True, epochs=1)
     labels = [y["masked_lm"][weight["masked_lm"] > 0] for _, y, weight in stream.batches()]
     counts = np.bincount(np.concatenate(labels), minlength=tokenizer.vocabulary_size)
     metrics = model.evaluate(stream.dataset(), return_dict=True, verbose=0)
