@@ -133,6 +133,10 @@ ENTRIES = [
         layers.TokenEmbedding,
         lambda: around(layers.TokenEmbedding(VOCABULARY_SIZE, WIDTH), "token_ids"),
     ),
+    Entry(
+        layers.SegmentEmbedding,
+        lambda: around(layers.SegmentEmbedding(SEGMENTS, WIDTH), "segment_ids"),
+    ),
     Entry(layers.PositionEmbedding, lambda: positions()),
     Entry(layers.MaskedLMHead, lambda: around(layers.MaskedLMHead(), "x")),
     Entry(layers.OutputBias, lambda: around(layers.OutputBias(), "logits"), float32_outputs=True),
@@ -180,7 +184,7 @@ ENTRIES = [
 ]
 
 # Bases that are not used by themselves.
-ABSTRACT = {models.Encoder, objectives.Objective}
+ABSTRACT = {layers.CheckedSteps, models.Encoder, objectives.Objective}
 
 
 def joint():

@@ -2,6 +2,19 @@
 
 import keras
 
+from kctx.layers import CheckedSteps
+
+
+@keras.saving.register_keras_serializable("kctx")
+class EncoderWithHead(CheckedSteps, keras.Model):
+    """What `attach` makes: a functional model that holds an encoder and a head."""
+
+    def check_inputs(self, inputs):
+        """Raises a `ValueError` on what the encoder cannot take."""
+        check = getattr(encoder_of(self), "check_inputs", None)
+        if check is not None:
+            check(inputs)
+
 
 def attach(encoder, head, name=None):
     """Attaches a head to an encoder through the functional API.
@@ -15,11 +28,11 @@ def attach(encoder, head, name=None):
         name: str, name of the model. Default: "<encoder>_<head>".
 
     Returns:
-        keras.Model with the encoder's inputs and the head's output.
+        `EncoderWithHead`, a keras.Model with the encoder's inputs and the head's output.
     """
     inputs = {key: value for key, value in encoder.input.items()}
     logits = head(encoder(inputs), padding_mask=inputs.get("padding_mask"))
-    return keras.Model(inputs, logits, name=name or f"{encoder.name}_{head.name}")
+    return EncoderWithHead(inputs, logits, name=name or f"{encoder.name}_{head.name}")
 
 
 def encoder_of(model):

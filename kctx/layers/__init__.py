@@ -2,19 +2,22 @@
 
 from kctx.layers.activations import gelu_erf, gelu_tanh, get_activation, truncated_normal
 from kctx.layers.attention import MultiHeadAttention, dot_product_attention
+from kctx.layers.checked_steps import CheckedSteps
 from kctx.layers.dense import Dense
 from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
 from kctx.layers.gather_positions import GatherPositions
-from kctx.layers.id_check import check_range
+from kctx.layers.id_check import check_ids, check_length, check_positions, check_range
 from kctx.layers.masked_lm_head import MaskedLMHead
 from kctx.layers.output_bias import OutputBias
 from kctx.layers.pooling import Pooling
 from kctx.layers.position_embedding import PositionEmbedding
 from kctx.layers.post_norm_block import PostNormBlock
+from kctx.layers.segment_embedding import SegmentEmbedding
 from kctx.layers.token_embedding import TokenEmbedding
 
 __all__ = [
+    "CheckedSteps",
     "Dense",
     "Dropout",
     "FeedForward",
@@ -25,7 +28,11 @@ __all__ = [
     "Pooling",
     "PositionEmbedding",
     "PostNormBlock",
+    "SegmentEmbedding",
     "TokenEmbedding",
+    "check_ids",
+    "check_length",
+    "check_positions",
     "check_range",
     "dot_product_attention",
     "gelu_erf",

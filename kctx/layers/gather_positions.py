@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kctx.layers.id_check import check_positions
+
 
 @keras.saving.register_keras_serializable("kctx")
 class GatherPositions(keras.layers.Layer):
@@ -13,7 +15,8 @@ class GatherPositions(keras.layers.Layer):
 
     Call arguments:
         x: (B, T, D)
-        positions: int (B, M), each in [0, T).
+        positions: int (B, M), each in [0, T). Others raise an error (see
+            `kctx.layers.check_range`), rather than reach into the next row.
 
     Returns:
         (B, M, D)
@@ -21,6 +24,7 @@ class GatherPositions(keras.layers.Layer):
 
     def call(self, x, positions):
         batch, length, width = ops.shape(x)
+        positions = check_positions(positions, length)
         starts = ops.arange(batch, dtype=positions.dtype) * length  # (B,)
         flat = ops.reshape(x, (-1, width))  # (B·T, D)
         return ops.take(flat, positions + ops.expand_dims(starts, 1), axis=0)

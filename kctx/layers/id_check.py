@@ -11,7 +11,9 @@ import numpy as np
 
 
 def check_range(values, limit, message):
-    """Raises unless all of `values` lie in [0, limit).
+    """`values`, after a check that all of them lie in [0, limit).
+
+    Use what it returns: in a compiled graph that is how a lookup waits for the check.
 
     Values that are at hand are checked at once; in a compiled graph the check becomes part of the
     graph. On by default on CPUs; on accelerators it costs a transfer each step, and the
@@ -19,17 +21,20 @@ def check_range(values, limit, message):
 
     Args:
         values: int tensor of any shape, or int.
-        limit: int.
+        limit: int, or in a compiled graph an int tensor.
         message: str, what is expected; the value received is added to it.
+
+    Returns:
+        `values`
 
     Raises:
         ValueError, or from a compiled graph the backend's own error with the same message.
     """
     wanted = os.environ.get("KCTX_CHECK_IDS", "auto")
     if wanted == "0" or isinstance(values, keras.KerasTensor):
-        return
+        return values
     if wanted != "1" and not _on_cpu():
-        return
+        return values
 
     def check(lowest, highest):
         for value in (int(lowest), int(highest)):
@@ -43,25 +48,54 @@ def check_range(values, limit, message):
         if tf.is_tensor(values) and not hasattr(values, "numpy"):
             inside = tf.reduce_all((values >= 0) & (values < limit))
             extremes = [tf.reduce_min(values), tf.reduce_max(values)]
-            tf.debugging.Assert(inside, [f"{message} Received, lowest and highest:", *extremes])
-            return
+            described = [f"{message} Received, lowest and highest:", *extremes]
+            with tf.control_dependencies([tf.debugging.Assert(inside, described)]):
+                return tf.identity(values)
     elif backend == "jax":
         import jax
 
         if isinstance(values, jax.core.Tracer):
             if values.size:
                 jax.debug.callback(check, values.min(), values.max())
-            return
+            return values
     elif backend == "torch":
         import torch
 
         if torch.is_tensor(values):
             if values.device.type == "meta" or torch.compiler.is_compiling():
-                return
-            values = values.cpu()
-    values = np.asarray(values)
-    if values.size:
-        check(values.min(), values.max())
+                return values
+            array = values.cpu().numpy()
+            if array.size:
+                check(array.min(), array.max())
+            return values
+    array = np.asarray(values)
+    if array.size:
+        check(array.min(), array.max())
+    return values
+
+
+def check_ids(name, ids, limit, table):
+    """`check_range` of the ids called `name` against the `limit` rows of a table."""
+    return check_range(
+        ids, limit, f"`{name}` must lie in [0, {limit}), the rows of the {table} table."
+    )
+
+
+def check_length(length, limit):
+    """`check_range` of a sequence length against the `limit` rows of a position table."""
+    return check_range(
+        length,
+        limit + 1,
+        f"The sequence length must be at most {limit}, the rows of the position table. Truncate "
+        "or window the text, or build the model with a greater `max_sequence_length`.",
+    )
+
+
+def check_positions(positions, length):
+    """`check_range` of places within sequences of a length."""
+    return check_range(
+        positions, length, "`mask_positions` must lie within the length of the sequences."
+    )
 
 
 def _on_cpu():

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from kctx.layers.activations import truncated_normal
-from kctx.layers.id_check import check_range
+from kctx.layers.id_check import check_length
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -45,13 +45,7 @@ class PositionEmbedding(keras.layers.Layer):
         length = ops.shape(x)[1]
         if x.shape[1] is not None and not isinstance(x, keras.KerasTensor):
             length = x.shape[1]
-        check_range(
-            length,
-            self.max_sequence_length + 1,
-            f"The sequence length must be at most {self.max_sequence_length}, the rows of the "
-            "position table. Truncate or window the text, or build the model with a greater "
-            "`max_sequence_length`.",
-        )
+        length = check_length(length, self.max_sequence_length)
         if isinstance(length, int):
             return ops.convert_to_tensor(self.embeddings)[:length]
         # A gather rather than a slice: it keeps the length free in exported graphs.

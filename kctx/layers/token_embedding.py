@@ -2,7 +2,7 @@
 
 import keras
 
-from kctx.layers.id_check import check_range
+from kctx.layers.id_check import check_ids
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -30,9 +30,5 @@ class TokenEmbedding(keras.layers.ReversibleEmbedding):
 
     def call(self, inputs, reverse=False):
         if not reverse:
-            check_range(
-                inputs,
-                self.input_dim,
-                f"`token_ids` must lie in [0, {self.input_dim}), the rows of the token table.",
-            )
+            inputs = check_ids("token_ids", inputs, self.input_dim, "token")
         return super().call(inputs, reverse=reverse)

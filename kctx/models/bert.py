@@ -2,7 +2,13 @@
 
 import keras
 
-from kctx.layers import PositionEmbedding, PostNormBlock, TokenEmbedding, truncated_normal
+from kctx.layers import (
+    PositionEmbedding,
+    PostNormBlock,
+    SegmentEmbedding,
+    TokenEmbedding,
+    truncated_normal,
+)
 from kctx.models.encoder import Encoder
 
 
@@ -113,7 +119,7 @@ class BERT(Encoder):
         self.position_embedding = PositionEmbedding(
             max_sequence_length, dtype=dtype, name="position_embedding"
         )
-        self.segment_embedding = keras.layers.Embedding(
+        self.segment_embedding = SegmentEmbedding(
             num_segments,
             hidden_dim,
             embeddings_initializer=truncated_normal(),

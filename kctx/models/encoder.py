@@ -2,8 +2,10 @@
 
 import keras_nlp
 
+from kctx.layers import CheckedSteps, check_ids, check_length
 
-class Encoder(keras_nlp.models.Backbone):
+
+class Encoder(CheckedSteps, keras_nlp.models.Backbone):
     """A functional graph from named inputs to a dict of named outputs.
 
     A subclass creates its layers, its `keras.Input`s, calls `encode(inputs)` and hands both to
@@ -32,6 +34,17 @@ class Encoder(keras_nlp.models.Backbone):
         if size not in cls.SIZES:
             raise ValueError(f"`size` must be one of {', '.join(cls.SIZES)}. Received: {size!r}")
         return cls(**{**cls.SIZES[size], **overrides})
+
+    def check_inputs(self, inputs):
+        """Raises a `ValueError` on ids and lengths outside the tables of this encoder.
+
+        Args:
+            inputs: dict of arrays.
+        """
+        check_ids("token_ids", inputs["token_ids"], self.vocabulary_size, "token")
+        check_length(inputs["token_ids"].shape[1], self.max_sequence_length)
+        if "segment_ids" in inputs:
+            check_ids("segment_ids", inputs["segment_ids"], self.num_segments, "segment")
 
     def encode(self, inputs):
         """Builds the graph on this encoder's weights: dict of tensors in, dict of tensors out."""

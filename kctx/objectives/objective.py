@@ -2,8 +2,10 @@
 
 import keras
 
+from kctx.layers import CheckedSteps, check_positions
 
-class Objective(keras.Model):
+
+class Objective(CheckedSteps, keras.Model):
     """A functional model that predicts something from an encoder's outputs.
 
     A subclass creates its own layers, then calls `super().__init__(encoder, ...)`. It defines
@@ -32,6 +34,12 @@ class Objective(keras.Model):
     def extra_inputs(self):
         """Inputs beside the encoder's: dict of `keras.Input`."""
         return {}
+
+    def check_inputs(self, inputs):
+        """Raises a `ValueError` on what the encoder cannot take, or positions outside of it."""
+        self.encoder.check_inputs(inputs)
+        if "mask_positions" in inputs:
+            check_positions(inputs["mask_positions"], inputs["token_ids"].shape[1])
 
     def predict_from(self, inputs, encoded):
         """Dict of inputs and dict of encoder outputs in, dict of logits out."""

@@ -1,0 +1,75 @@
+"""Bad input and failing data lose nothing, under JAX either.
+
+Under JAX, Keras takes the values out of a model's variables before a step and gives their memory
+away to it. An error on the way, in the data or in a check of ids inside the compiled step, then
+leaves a model without weights. Here each batch is fetched and checked before the step begins, and
+on an error the values are put back.
+"""
+
+import itertools
+
+import keras
+
+
+class CheckedSteps:
+    """For models whose `check_inputs(inputs)` raises on what cannot be computed.
+
+    Stands before `keras.Model` among the bases. Under TensorFlow and torch it does nothing: there
+    the layers' own checks raise before anything is changed.
+    """
+
+    def check_inputs(self, inputs):
+        """Raises a `ValueError` on a dict of inputs that cannot be computed."""
+        raise NotImplementedError
+
+    def make_train_function(self, force=False):
+        super().make_train_function(force)
+        self.train_function = _checked(self, self.train_function)
+
+    def make_test_function(self, force=False):
+        super().make_test_function(force)
+        self.test_function = _checked(self, self.test_function)
+
+    def make_predict_function(self, force=False):
+        super().make_predict_function(force)
+        self.predict_function = _checked(self, self.predict_function)
+        return self.predict_function
+
+
+def _checked(model, step):
+    """`step(state, iterator)` that touches `state` only once its batches are there and sound."""
+    if keras.config.backend() != "jax" or getattr(step, "is_checked", False):
+        return step
+
+    def checked_step(state, iterator):
+        try:
+            batches = list(itertools.islice(iterator, model.steps_per_execution))
+            for batch in batches:
+                model.check_inputs(_named_inputs(model, batch))
+        except BaseException:
+            _put_back(model, state)
+            raise
+        return step(state, iter(batches))  # without batches it raises StopIteration
+
+    checked_step.is_checked = True
+    return checked_step
+
+
+def _named_inputs(model, batch):
+    inputs, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
+    if isinstance(inputs, dict):
+        return inputs
+    names = [tensor.name for tensor in model.inputs]
+    return dict(zip(names, keras.tree.flatten(inputs), strict=False))
+
+
+def _put_back(model, state):
+    """Gives the variables the values that a step was about to take."""
+    kinds = [model.trainable_variables, model.non_trainable_variables]
+    if len(state) == 4:
+        kinds.append(model.optimizer.variables)
+    if len(state) >= 3:
+        kinds.append(model.metrics_variables)
+    for variables, values in zip(kinds, state, strict=True):
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value)
