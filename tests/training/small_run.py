@@ -50,14 +50,27 @@ class Stream:
             number += 1
 
 
+class Died(Exception):
+    pass
+
+
+def fail():
+    raise Died
+
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 class DieAt(StepCallback):
-    def __init__(self, at):
+    def __init__(self, at, die):
         super().__init__()
         self.at = at
+        self.die = die
 
     def on_step(self, logs):
         if self.step == self.at:
-            os.kill(os.getpid(), signal.SIGKILL)
+            self.die()
 
 
 def make_model(hidden=16, dtype="float32", total_steps=40):
@@ -82,14 +95,14 @@ def make_model(hidden=16, dtype="float32", total_steps=40):
     return model
 
 
-def run(folder, total_steps, resume=False, die_at=None, dtype="float32", every=5):
+def run(folder, total_steps, resume=False, die_at=None, dtype="float32", every=5, die=kill):
     model = make_model(dtype=dtype)
     stream = Stream()
     checkpoints = Checkpoints(Path(folder) / "checkpoints", every=every, stream=stream)
     log = CSVLog(Path(folder) / "log.csv", every=1)
     callbacks = [Progress(tokens_per_batch=48, every=5), log]
     if die_at is not None:
-        callbacks.append(DieAt(die_at))
+        callbacks.append(DieAt(die_at, die))
     fit_steps(
         model,
         stream.batches,
