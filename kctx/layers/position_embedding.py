@@ -17,9 +17,10 @@ class PositionEmbedding(keras.layers.Layer):
 
     Call arguments:
         x: (B, T, D), only its shape is used.
+        positions: int (B, T), where they do not count from 0, each below `max_sequence_length`.
 
     Returns:
-        (T, D), to be added to `x`.
+        (T, D), or (B, T, D) for given `positions`; to be added to `x`.
 
     Raises:
         ValueError: T is greater than `max_sequence_length`.
@@ -41,7 +42,9 @@ class PositionEmbedding(keras.layers.Layer):
             initializer=self.initializer,
         )
 
-    def call(self, x):
+    def call(self, x, positions=None):
+        if positions is not None:
+            return ops.take(self.embeddings, positions, axis=0)  # (B, T, D)
         length = ops.shape(x)[1]
         if x.shape[1] is not None and not isinstance(x, keras.KerasTensor):
             length = x.shape[1]
@@ -51,8 +54,8 @@ class PositionEmbedding(keras.layers.Layer):
         # A gather rather than a slice: it keeps the length free in exported graphs.
         return ops.take(self.embeddings, ops.arange(length), axis=0)
 
-    def compute_output_shape(self, input_shape):
-        return tuple(input_shape[1:])
+    def compute_output_shape(self, x_shape, positions_shape=None):
+        return tuple(x_shape[1:]) if positions_shape is None else tuple(x_shape)
 
     def get_config(self):
         return {
