@@ -8,7 +8,7 @@
 Cells, all with the same numbers for everyone:
     inference    8 x 128 tokens, in: token ids, out: sequence and pooled output as NumPy arrays.
     ragged       32 sequences of 8 to 128 tokens. Hugging Face and keras-hub pad to the longest;
-                 ours uses `kctx.models.encode_ragged`. Only real tokens are counted.
+                 ours uses `kctx.models.RaggedEncoder`. Only real tokens are counted.
     training     one step of sentence classification on 8 x 128 tokens: dropout, gradients,
                  clipping by global norm, AdamW.
     pretraining  the same with masked LM (20 predictions a row) and next sentence.
@@ -165,7 +165,10 @@ class Ours(Candidate):
     def __init__(self, candidate):
         super().__init__(candidate)
         import kctx.models
+        from kctx.training.memory import keep_freed_memory
 
+        if self.backend == "jax":
+            keep_freed_memory()
         # For inference the weights themselves are in the precision, for training float32.
         self.make = kctx.models.BERT.from_size
         self.encoder, self.trained = None, None
@@ -193,13 +196,12 @@ class Ours(Candidate):
         return lambda: model.predict_on_batch(inputs)
 
     def ragged(self, rows):
-        try:
-            from kctx.models import encode_ragged
-        except ImportError:
-            return self.inference(rows)
+        from kctx.models import RaggedEncoder
+
         encoder = self.encoder_for(training=False)
         ids = [row[mask] for row, mask in zip(rows["token_ids"], rows["padding_mask"], strict=True)]
-        return lambda: encode_ragged(encoder, ids)
+        ragged = RaggedEncoder(encoder, jit_compile=jit(self.backend))
+        return lambda: ragged(ids)
 
     def training(self, rows):
         import keras
@@ -227,12 +229,9 @@ class Ours(Candidate):
         return model
 
     def optimizer(self, learning_rate=2e-5):
-        try:
-            from kctx.training import AdamW
+        from kctx.training import AdamW
 
-            return AdamW(learning_rate)
-        except ImportError:
-            return keras_adamw(learning_rate)
+        return AdamW(learning_rate)
 
     def curve(self, steps, learning_rate):
         """Losses of a masked-LM run on the text that every CPython carries."""
