@@ -49,10 +49,14 @@ def describe(signatures, task):
 
 def as_json(value):
     """Tensor to nested lists, as TensorFlow Serving's REST interface writes them."""
-    value = value.numpy()
-    if value.dtype == object:
-        value = value.astype("U")
-    return value.tolist()
+    return decoded(value.numpy().tolist())
+
+
+def decoded(value):
+    """Nested lists in which bytes have become str."""
+    if isinstance(value, list):
+        return [decoded(item) for item in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def rows(columns):
