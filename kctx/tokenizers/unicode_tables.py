@@ -16,6 +16,27 @@ PAGE_BITS = 8  # code points share pages of 256; most pages are alike and stored
 # Kinds of code points. A separate code point is a word of its own.
 KEEP, DROP, SPACE, SEPARATE = range(4)
 
+# An entry is an int32 made so that `entry + code point` brings all that is needed at once:
+#   bits 0-20   the normalised code point, or its place in `expansions` if it becomes several
+#   bit 21      takes the carry of that sum
+#   bit 22, 23  whether a word ends before it, after it
+#   bits 24-26  how many code points it becomes; 0 for what is dropped and for white space
+#   bit 27      whether it is a mark that Unicode reorders and accent stripping leaves
+VALUE = (1 << 21) - 1
+CUT_BEFORE, CUT_AFTER = 1 << 22, 1 << 23
+LENGTH_BIT, LENGTH_MASK = 24, 7
+SINGLE = 1 << LENGTH_BIT  # the entry of a code point that stays as it is
+SEVERAL = 2 << LENGTH_BIT  # entries of those that become several are as great or greater
+REORDERED = 1 << 27
+
+# A context, looked up only where it is needed, says how a code point acts on those around it.
+# In bits 0-1, its part in the rule of the final sigma:
+UNCASED, CASED, CASE_IGNORABLE = range(3)
+# In bits 2-5, its canonical ordering: 0 other marks do not pass it, 1-14 the rank among the marks
+# that stay, and for what goes, which others pass:
+CASING_MASK, ORDER_BIT = 3, 2
+PASSED = 15
+
 _CJK_RANGES = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
@@ -64,84 +85,85 @@ def normalize(text, lowercase, strip_accents):
 
 
 class UnicodeTables(NamedTuple):
-    """A two-level table: what is known of code point c is `entries[pages[c >> 8] << 8 | c & 255]`.
-
-    An entry packs five fields, so that one look-up brings all: see `pack` and `FIELDS`.
-    """
+    """Two-level tables: that of code point c is `entries[pages[c >> 8] << 8 | c & 255]`."""
 
     pages: np.ndarray  # int32 (4352,)
     entries: np.ndarray  # int32 (pages in use · 256,)
-    expansions: np.ndarray  # int32 (E,): normalised code points of those that change
-
-
-# Field of an entry -> its first bit and its mask.
-FIELDS = {
-    "kind": (0, 3),  # KEEP, DROP, SPACE or SEPARATE
-    "punctuation": (2, 1),  # 1 where the normalised code point is punctuation
-    "length": (3, 7),  # code points after normalisation; 0 for DROP and SPACE
-    "casing": (6, 3),  # 1 cased, 2 case-ignorable (cased or not), 0 neither: for final sigmas
-    "start": (8, (1 << 18) - 1),  # place in `expansions`; 0: the code point stays itself
-}
-
-
-def pack(**fields):
-    """An entry from its fields."""
-    return sum(value << FIELDS[name][0] for name, value in fields.items())
-
-
-# What a code point of a special token is: itself, and part of a word whatever it is.
-VERBATIM = pack(kind=KEEP, length=1)
+    contexts: np.ndarray  # int32 (pages in use · 256,)
+    expansions: np.ndarray  # int32 (E,): normalised code points of those that become several
 
 
 @functools.cache
 def unicode_tables(lowercase, strip_accents, split_cjk=True):
     """The tables for one setting. Takes about a second; made once per process and setting."""
-    entries = np.full(NUM_CODE_POINTS, VERBATIM, np.int32)
-    casing = _casing() if lowercase else np.zeros(NUM_CODE_POINTS, np.int32)
-    starts = {}  # normalised text -> where it begins in `expansions`
-    expansions = [0]  # so that no place is 0, which means: unchanged
+    entries = np.full(NUM_CODE_POINTS, SINGLE, np.int32)
+    expansions = []
     for code in range(NUM_CODE_POINTS):
         character = chr(code)
         if unicodedata.category(character) in ("Cn", "Co") and not is_cjk(code):
             continue  # unassigned or private: nine of ten
         kind = kind_of(character, split_cjk)
         if kind in (DROP, SPACE):
-            entries[code] = pack(kind=kind)
+            entries[code] = (kind == SPACE) * CUT_AFTER
             continue
         normalized = normalize(character, lowercase, strip_accents)
-        start = 0
-        if normalized != character:
-            start = starts.setdefault(normalized, len(expansions))
-            if start == len(expansions):
-                expansions.extend(map(ord, normalized))
+        value = code
+        if len(normalized) == 1:
+            value = ord(normalized)
+        elif normalized:
+            value = len(expansions)
+            expansions.extend(map(ord, normalized))
         # No expansion into several code points holds punctuation (a test goes through them all).
-        punctuation = len(normalized) == 1 and is_punctuation(normalized)
-        entries[code] = pack(
-            kind=kind,
-            punctuation=int(punctuation),
-            length=len(normalized),
-            casing=int(casing[code]),
-            start=start,
+        alone = kind == SEPARATE or (len(normalized) == 1 and is_punctuation(normalized))
+        entries[code] = (
+            (value - code & VALUE)
+            + alone * (CUT_BEFORE + CUT_AFTER)
+            + (len(normalized) << LENGTH_BIT)
+            + (strip_accents and is_reordered(character)) * REORDERED
         )
-    unique, pages = np.unique(entries.reshape(-1, 1 << PAGE_BITS), axis=0, return_inverse=True)
+    columns = np.stack([entries, _contexts()]).reshape(2, -1, 1 << PAGE_BITS).swapaxes(0, 1)
+    unique, pages = np.unique(columns, axis=0, return_inverse=True)
     return UnicodeTables(
-        pages.astype(np.int32).ravel(), unique.ravel(), np.array(expansions, np.int32)
+        pages.astype(np.int32).ravel(),
+        unique[:, 0].ravel(),
+        unique[:, 1].ravel(),
+        np.array([*expansions, 0], np.int32),  # never empty
     )
 
 
+def is_reordered(character):
+    """A mark that may change places with its neighbours, and is not taken away as an accent."""
+    return unicodedata.combining(character) > 0 and unicodedata.category(character) != "Mn"
+
+
 @functools.cache
-def _casing():
-    """1: cased, 2: case-ignorable (cased or not), as `str.lower` sees them around a capital sigma.
+def _contexts():
+    """int32 (1114112,): `CASING_MASK` and `ORDER_BIT` say how to read it."""
+    contexts = np.zeros(NUM_CODE_POINTS, np.int32)
+    marks = [c for c in range(NUM_CODE_POINTS) if is_reordered(chr(c))]
+    classes = sorted({unicodedata.combining(chr(code)) for code in marks})
+    for code in range(NUM_CODE_POINTS):
+        character = chr(code)
+        category = unicodedata.category(character)
+        if category in ("Cn", "Co") or (category == "Lo" and code >= 0x3000):
+            continue  # no case and no marks; the great blocks of ideographs and Hangul are "Lo"
+        casing, order = _casing(character), 0
+        if kind_of(character) == DROP:
+            casing, order = CASE_IGNORABLE, PASSED  # as if it were not there
+        elif unicodedata.combining(character):
+            order = PASSED
+            if category != "Mn":
+                order = 1 + classes.index(unicodedata.combining(character))
+        contexts[code] = casing + (order << ORDER_BIT)
+    return contexts
+
+
+def _casing(character):
+    """UNCASED, CASED or CASE_IGNORABLE, as `str.lower` sees it beside a capital sigma.
 
     Python gives no access to the two properties, but tells them by what it makes of Σ, which
     becomes ς after a cased letter at a word's end; case-ignorable code points are looked through.
     """
-    casing = np.zeros(NUM_CODE_POINTS, np.int32)
-    for code in range(NUM_CODE_POINTS):
-        character = chr(code)
-        category = unicodedata.category(character)
-        if category in ("Cn", "Co", "Cs") or (category == "Lo" and code >= 0x3000):
-            continue  # neither cased nor ignorable; the great blocks of ideographs and Hangul
-        if ("a" + character + "Σ").lower().endswith("ς"):
-            casing[code] = 1 if (" " + character + "Σ").lower().endswith("ς") else 2
-    return casing
+    if ("a" + character + "Σ").lower()[-1] != "ς":
+        return UNCASED
+    return CASED if (" " + character + "Σ").lower()[-1] == "ς" else CASE_IGNORABLE

@@ -102,11 +102,10 @@ class WordPieceTokenizer:
             unknown_token=unknown_token,
             no_pretokenization=True,
         )
-        # Compiled once for texts typed in by hand; inside tf.data and exports it is inlined.
+        # Compiled once for texts typed in by hand; inside tf.data and exports they are inlined.
         signature = [tf.TensorSpec([None], tf.string)]
-        self._flat_tokenize = tf.function(
-            self._tokenize_flat, input_signature=signature, autograph=False
-        )
+        self._flat_ids = tf.function(self._ids_of, signature, autograph=False)
+        self._flat_offsets = tf.function(self._offsets_of, signature, autograph=False)
 
     @property
     def vocabulary_size(self):
@@ -136,7 +135,7 @@ class WordPieceTokenizer:
             int32 ids with one more dimension than `text`: `tf.Tensor` for rank 0, else
             `tf.RaggedTensor`.
         """
-        return with_rank(text, lambda flat: self._flat_tokenize(flat)[0])
+        return with_rank(text, self._flat_ids)
 
     def tokenize_with_offsets(self, text):
         """Tokenises and says where each token stands.
@@ -145,20 +144,34 @@ class WordPieceTokenizer:
             (ids, starts, ends), all as from `__call__`; token i is `text[starts[i]:ends[i]]` of the
             original string in code points (of its valid part, where bytes are not valid UTF-8).
         """
-        return with_rank(text, self._flat_tokenize)
+        return with_rank(text, self._flat_offsets)
 
-    def _tokenize_flat(self, text):
-        """string (N,) -> ids, starts, ends, each int32 ragged (N, None)."""
+    def _pieces_of(self, text):
+        """string (N,) -> `Words`, bool (W,) too long, pieces and byte offsets (W, None)."""
         special = tuple(self.special_tokens.values()) if self.special_tokens_in_text else ()
         found = split_words(text, self._tables, self.lowercase, special)
-        first, last = found.code_splits[:-1], found.code_splits[1:]  # (W,)
-        too_long = last - first > self.max_word_chars
-        words = tf.where(too_long, self.unknown_token, found.words)
-        pieces, byte_starts, byte_ends = self._pieces.tokenize_with_offsets(words)  # (W, None)
+        too_long = found.code_splits[1:] - found.code_splits[:-1] > self.max_word_chars  # (W,)
+        words = tf.cond(
+            tf.reduce_any(too_long),
+            lambda: tf.where(too_long, self.unknown_token, found.words),
+            lambda: found.words,
+        )
+        return found, too_long, *self._pieces.tokenize_with_offsets(words)
+
+    def _ids_of(self, text):
+        """string (N,) -> int32 ragged (N, None)."""
+        found, _, pieces, _, _ = self._pieces_of(text)
+        splits = tf.gather(pieces.row_splits, found.row_splits)  # (N + 1,)
+        return tf.RaggedTensor.from_row_splits(pieces.flat_values, splits, validate=False)
+
+    def _offsets_of(self, text):
+        """string (N,) -> ids, starts, ends, each int32 ragged (N, None)."""
+        found, too_long, pieces, byte_starts, byte_ends = self._pieces_of(text)
         splits = tf.gather(pieces.row_splits, found.row_splits)  # (N + 1,)
 
         # Byte offsets in normalised words -> code points of the original text.
-        piece_words = pieces.value_rowids()
+        first, last = found.code_splits[:-1], found.code_splits[1:]  # (W,)
+        piece_words = pieces.value_rowids()  # (P,)
         widths = 1 + sum(tf.cast(found.codes > last, tf.int64) for last in (0x7F, 0x7FF, 0xFFFF))
         byte_places = tf.cumsum(tf.concat([[0], widths], 0))  # (X + 1,)
         origin = tf.gather(byte_places, tf.gather(first, piece_words))
@@ -170,12 +183,15 @@ class WordPieceTokenizer:
         whole = tf.gather(too_long, piece_words)
         begin = code_of(byte_starts)
         end = tf.where(whole, tf.gather(last, piece_words), code_of(byte_ends))
-        starts = tf.gather(found.sources, begin)
-        ends = tf.gather(found.sources, end - 1) + 1
+        texts = tf.RaggedTensor.from_row_splits(begin, splits, validate=False).value_rowids()
+        text_starts = tf.gather(found.text_starts, texts)
 
         def ragged(values):
+            values = tf.cast(values, tf.int32)
             return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
 
+        starts = tf.gather(found.places, begin) - text_starts
+        ends = tf.gather(found.places, end - 1) + 1 - text_starts
         return ragged(pieces.flat_values), ragged(starts), ragged(ends)
 
     def detokenize(self, ids, skip_special_tokens=False):

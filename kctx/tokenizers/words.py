@@ -1,8 +1,9 @@
 """Text to words as BERT's basic tokenizer does it, in TensorFlow graph operations.
 
 All rows are worked on at once as one flat array of code points, in a few passes and without a loop,
-so the same code runs eagerly, in tf.data and in an exported graph. Letters: N texts, C code points,
-X code points after normalisation, W words.
+so the same code runs eagerly, in tf.data and in an exported graph. What few texts need stands in
+branches that the others skip. Letters: N texts, C code points, K those of them that stay, X code
+points after normalisation, W words.
 """
 
 from typing import NamedTuple
@@ -20,8 +21,9 @@ class Words(NamedTuple):
     words: tf.Tensor  # string (W,), normalised, UTF-8
     row_splits: tf.Tensor  # int64 (N + 1,): words of text n are row_splits[n]..row_splits[n + 1]
     codes: tf.Tensor  # int32 (X,): their code points
-    sources: tf.Tensor  # int32 (X,): place of each in its own text, in code points
+    places: tf.Tensor  # int64 (X,): where each came from among the code points of all texts
     code_splits: tf.Tensor  # int64 (W + 1,): code points of word w
+    text_starts: tf.Tensor  # int64 (N,): where each text begins among the code points of all texts
 
 
 def split_words(text, unicode_tables, lowercase=True, special_tokens=()):
@@ -37,111 +39,122 @@ def split_words(text, unicode_tables, lowercase=True, special_tokens=()):
     Returns:
         `Words`
     """
-    decoded = tf.strings.unicode_decode(text, "UTF-8", errors="ignore")  # (N, None)
-    codes = decoded.flat_values  # (C,)
-    row_splits = tf.cast(decoded.row_splits, tf.int32)
-    rows = tf.cast(decoded.value_rowids(), tf.int32)  # (C,)
-    entries = look_up(codes, unicode_tables)  # (C,)
-    # +1 where a new token begins: white space and CJK cut, and so does the end of a text.
-    cuts = rows - shift(rows)
+    # With a space behind each text, no word can go on in the next text.
+    decoded = tf.strings.unicode_decode(tf.strings.join([text, " "]), "UTF-8", errors="ignore")
+    codes, text_splits = decoded.flat_values, decoded.row_splits  # (C,), (N + 1,)
+    entries = look_up(unicode_tables.entries, unicode_tables, codes)  # (C,)
+    inside = None
     if special_tokens:
-        inside, edges = find_special(codes, rows, special_tokens)
-        entries = tf.where(inside, tables.VERBATIM, entries)
-        cuts += edges
-    kinds = field(entries, "kind")
-    separate = tf.cast(kinds == tables.SEPARATE, tf.int32)
-    cuts += tf.cast(kinds >= tables.SPACE, tf.int32) + shift(separate)
-    tokens = tf.cumsum(cuts)  # (C,): same number, same token
-    if lowercase:
-        has_sigma = tf.reduce_any(codes == CAPITAL_SIGMA)
-        codes = tf.cond(has_sigma, lambda: with_final_sigmas(codes, entries, tokens), lambda: codes)
-        entries = tf.where(
-            codes == FINAL_SIGMA, look_up(tf.constant(FINAL_SIGMA), unicode_tables), entries
+        entries, inside = with_special_tokens(
+            entries, codes, decoded.value_rowids(), special_tokens
         )
-
-    kept, codes = expand(codes, entries, unicode_tables.expansions)  # (X,)
-    tokens = tf.gather(tokens, kept)
-    cuts = tf.cast(tf.not_equal(tokens, shift(tokens, before=-1)), tf.int32)
-    punctuation = field(tf.gather(entries, kept), "punctuation")
-    begins = (cuts + punctuation + shift(punctuation)) > 0  # (X,)
-    word_starts = tf.where(begins)[:, 0]  # int64 (W,)
-    total = tf.size(codes, out_type=tf.int64)
-    code_splits = tf.concat([word_starts, total[None]], 0)
-    words = tf.strings.unicode_encode(
-        tf.RaggedTensor.from_row_splits(codes, code_splits, validate=False), "UTF-8"
+    if lowercase:
+        entries = tf.cond(
+            tf.reduce_any(codes == CAPITAL_SIGMA),
+            lambda: with_final_sigmas(entries, codes, inside, unicode_tables),
+            lambda: entries,
+        )
+    # What is dropped comes out first, so that neighbours in the array are neighbours in the text.
+    entries += codes
+    places = tf.range(tf.size(codes, tf.int64))
+    entries, places = tf.cond(
+        tf.reduce_any(entries < tables.CUT_BEFORE),
+        lambda: pick(tf.where(entries >= tables.CUT_BEFORE)[:, 0], entries, places),
+        lambda: (entries, places),
     )
-    kept_rows = tf.gather(rows, kept)
-    word_rows = tf.gather(kept_rows, word_starts)
-    splits = tf.searchsorted(word_rows, tf.range(tf.size(text) + 1), out_type=tf.int64)
-    sources = kept - tf.gather(row_splits, kept_rows)
-    return Words(words, splits, codes, sources, code_splits)
+    ended = tf.bitwise.right_shift(shift(entries, tables.CUT_AFTER) & tables.CUT_AFTER, 1)
+    entries = tf.bitwise.bitwise_or(entries, ended)  # CUT_BEFORE of one is CUT_AFTER of the last
+    kept = tf.where(entries >= tables.SINGLE)[:, 0]  # white space comes out
+    entries, places = pick(kept, entries, places)  # (K,)
+    plain, places, begins = tf.cond(
+        tf.reduce_any(entries >= tables.SEVERAL),
+        lambda: expanded(entries, codes, places, unicode_tables),
+        lambda: (entries & tables.VALUE, places, (entries & tables.CUT_BEFORE) > 0),
+    )  # (X,)
+    word_starts = tf.where(begins)[:, 0]  # (W,)
+    code_splits = tf.concat([word_starts, [tf.size(plain, tf.int64)]], 0)
+    words = tf.strings.unicode_encode(
+        tf.RaggedTensor.from_row_splits(plain, code_splits, validate=False), "UTF-8"
+    )
+    row_splits = tf.searchsorted(tf.gather(places, word_starts), text_splits, out_type=tf.int64)
+    return Words(words, row_splits, plain, places, code_splits, text_splits[:-1])
 
 
-def look_up(codes, unicode_tables):
-    """Entries of code points."""
+def look_up(table, unicode_tables, codes):
+    """Entries or contexts of code points."""
     pages = tf.gather(unicode_tables.pages, tf.bitwise.right_shift(codes, tables.PAGE_BITS))
-    return tf.gather(unicode_tables.entries, pages * (1 << tables.PAGE_BITS) + (codes & 255))
+    return tf.gather(table, pages * (1 << tables.PAGE_BITS) + (codes & 255))
 
 
-def field(entries, name):
-    """One field of entries, see `unicode_tables.FIELDS`."""
-    first_bit, mask = tables.FIELDS[name]
-    return tf.bitwise.right_shift(entries, first_bit) & mask
-
-
-def shift(values, before=0):
+def shift(values, before):
     """Each place gets the value of the place before it, the first one `before`."""
     return tf.concat([tf.fill([tf.minimum(tf.size(values), 1)], before), values[:-1]], 0)
 
 
-def expand(codes, entries, expansions):
-    """Normalised code points (X,) and the place (X,) that each came from."""
-    lengths = field(entries, "length")
-
-    def one_to_one():
-        kept = tf.cast(tf.where(lengths > 0)[:, 0], tf.int32)
-        return kept, tf.zeros_like(kept)
-
-    def one_to_many():
-        kept = tf.repeat(tf.range(tf.size(lengths)), lengths)
-        starts = tf.cumsum(lengths, exclusive=True)
-        return kept, tf.range(tf.size(kept)) - tf.gather(starts, kept)
-
-    longest = tf.reduce_max(tf.concat([lengths, [0]], 0))
-    kept, within = tf.cond(longest > 1, one_to_many, one_to_one)
-    starts = field(tf.gather(entries, kept), "start")
-    changed = tf.gather(expansions, starts + within)
-    return kept, tf.where(starts == 0, tf.gather(codes, kept), changed)
+def pick(indices, *arrays):
+    """The same places of several arrays."""
+    return tuple(tf.gather(array, indices) for array in arrays)
 
 
-def with_final_sigmas(codes, entries, tokens):
-    """Code points in which a Σ after a cased letter at the end of its token is ς.
+def expanded(entries, codes, places, unicode_tables):
+    """Normalised code points (X,), the places (X,) they came from, and where words begin (X,)."""
+    lengths = tf.bitwise.right_shift(entries, tables.LENGTH_BIT) & tables.LENGTH_MASK  # (K,)
+    origin = tf.repeat(tf.range(tf.size(lengths)), lengths)  # (X,)
+    within = tf.range(tf.size(origin)) - tf.gather(tf.cumsum(lengths, exclusive=True), origin)
+    entries, lengths, places = pick(origin, entries, lengths, places)
+    values = entries & tables.VALUE
+    several = tf.gather(unicode_tables.expansions, tf.where(lengths > 1, values + within, 0))
+    values = tf.where(lengths > 1, several, values)
+    begins = ((entries & tables.CUT_BEFORE) > 0) & (within == 0)
+    values = tf.cond(
+        tf.reduce_any(entries >= tables.REORDERED),
+        lambda: in_canonical_order(values, codes, places, unicode_tables),
+        lambda: values,
+    )
+    return values, places, begins
 
-    Case-ignorable code points (dots, apostrophes, accents) are looked through, both ways.
+
+def in_canonical_order(values, codes, places, unicode_tables):
+    """Normalised code points (X,) with the marks behind a base sorted, as Unicode demands (NFD).
+
+    Nearly all marks that are sorted are taken away as accents. Some stay: viramas, the tone marks
+    of Hangul, musical stems.
     """
-    casing = field(entries, "casing")
-    present = field(entries, "kind")
-    present = (present == tables.KEEP) | (present == tables.SEPARATE)
-    seen = tf.where(present & (casing != 2))[:, 0]  # (S,) places that are not looked through
-    seen_tokens = tf.concat([[-1], tf.gather(tokens, seen), [-1]], 0)  # (S + 2,)
-    seen_casing = tf.concat([[0], tf.gather(casing, seen), [0]], 0)
-    sigmas = tf.where(codes == CAPITAL_SIGMA)[:, 0]
-    places = tf.searchsorted(seen, sigmas) + 1  # of the sigmas among the seen, with one in front
-    here = tf.gather(seen_tokens, places)
 
-    def cased(at):
-        return (tf.gather(seen_tokens, at) == here) & (tf.gather(seen_casing, at) == 1)
+    def order(codes):
+        contexts = look_up(unicode_tables.contexts, unicode_tables, codes)
+        return tf.cast(tf.bitwise.right_shift(contexts, tables.ORDER_BIT), tf.int64)
 
-    final = cased(places - 1) & ~cased(places + 1)
-    final = tf.boolean_mask(sigmas, final)
-    return tf.tensor_scatter_nd_update(codes, final[:, None], tf.fill(tf.shape(final), FINAL_SIGMA))
+    bases = tf.cumsum(tf.cast(order(codes) == 0, tf.int64))  # (C,): same base, same number
+    keys = tf.gather(bases, places) * (tables.PASSED + 1) + order(values)
+    return tf.gather(values, tf.argsort(keys, stable=True))
 
 
-def find_special(codes, rows, special_tokens):
-    """Where special tokens stand: bool (C,) inside one, int32 (C,) their edges as token cuts."""
+def with_final_sigmas(entries, codes, inside, unicode_tables):
+    """Entries (C,) in which a Σ after a cased letter at the end of its token becomes ς.
+
+    Case-ignorable code points (dots, apostrophes, accents) are looked through, both ways. White
+    space and ideographs, which end tokens, are no cased letters: that is all they need to be.
+    """
+    casing = look_up(unicode_tables.contexts, unicode_tables, codes) & tables.CASING_MASK
+    if inside is not None:
+        casing = tf.where(inside, tables.UNCASED, casing)
+    seen = tf.where(casing != tables.CASE_IGNORABLE)[:, 0]  # places that are not looked through
+    cased = tf.concat([[False], tf.gather(casing, seen) == tables.CASED, [False]], 0)
+    sigmas = codes == CAPITAL_SIGMA
+    sigmas = tf.where(sigmas if inside is None else sigmas & ~inside)[:, 0]
+    here = tf.searchsorted(seen, sigmas) + 1  # in `cased`, which has one more in front
+    final = tf.gather(cased, here - 1) & ~tf.gather(cased, here + 1)
+    final = tf.boolean_mask(sigmas, final)[:, None]
+    final_sigma = tables.SINGLE + FINAL_SIGMA - CAPITAL_SIGMA
+    return tf.tensor_scatter_nd_update(entries, final, tf.fill([tf.size(final)], final_sigma))
+
+
+def with_special_tokens(entries, codes, rows, special_tokens):
+    """Entries (C,) that keep special tokens as they are, and bool (C,) where they stand."""
     size = tf.size(codes)
-    marks = tf.zeros([size + 1], tf.int32)  # +1 where one begins, -1 behind its end
-    edges = tf.zeros([size + 1], tf.int32)
+    steps = tf.zeros([size + 1], tf.int32)  # +1 where one begins, -1 behind its end
+    cuts = tf.zeros([size], tf.int32)
     for token in special_tokens:
         length = len(token)
         count = tf.maximum(size - length + 1, 0)
@@ -149,9 +162,13 @@ def find_special(codes, rows, special_tokens):
         for place, character in enumerate(token):
             found &= codes[place : place + count] == ord(character)
         starts = tf.cast(tf.where(found), tf.int32)  # (M, 1)
-        ones = tf.ones([tf.shape(starts)[0]], tf.int32)
-        marks = tf.tensor_scatter_nd_add(marks, starts, ones)
-        marks = tf.tensor_scatter_nd_sub(marks, starts + length, ones)
-        edges = tf.tensor_scatter_nd_add(edges, starts, ones)
-        edges = tf.tensor_scatter_nd_add(edges, starts + length, ones)
-    return tf.cumsum(marks)[:-1] > 0, edges[:-1]
+
+        def times(value, starts=starts):
+            return tf.fill([tf.shape(starts)[0]], value)
+
+        steps = tf.tensor_scatter_nd_add(steps, starts, times(1))
+        steps = tf.tensor_scatter_nd_sub(steps, starts + length, times(1))
+        cuts = tf.tensor_scatter_nd_add(cuts, starts, times(tables.CUT_BEFORE))
+        cuts = tf.tensor_scatter_nd_add(cuts, starts + length - 1, times(tables.CUT_AFTER))
+    inside = tf.cumsum(steps)[:-1] > 0
+    return tf.where(inside, tables.SINGLE + cuts, entries), inside
