@@ -27,7 +27,9 @@ class GatherPositions(keras.layers.Layer):
         positions = check_positions(positions, length)
         starts = ops.arange(batch, dtype=positions.dtype) * length  # (B,)
         flat = ops.reshape(x, (-1, width))  # (B·T, D)
-        return ops.take(flat, positions + ops.expand_dims(starts, 1), axis=0)
+        gathered = ops.take(flat, positions + ops.expand_dims(starts, 1), axis=0)  # (B, M, D)
+        # Says the shape again, since JAX loses it for an empty batch.
+        return ops.reshape(gathered, (*ops.shape(positions), width))
 
     def compute_output_shape(self, x_shape, positions_shape):
         return (*positions_shape, x_shape[-1])
