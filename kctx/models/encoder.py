@@ -20,6 +20,11 @@ class Encoder(CheckedSteps, keras_nlp.models.Backbone):
     # Name of a size -> constructor arguments: the paper's own table.
     SIZES = {}
 
+    def __init__(self, *, inputs, outputs, dtype=None, name=None, trainable=True):
+        # By name, since `Backbone` ignores an argument that it does not know, as of a typing error.
+        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, name=name)
+        self.trainable = trainable
+
     @classmethod
     def from_size(cls, size, **overrides):
         """Builds a size of the paper, randomly initialised.

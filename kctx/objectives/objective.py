@@ -16,11 +16,11 @@ class Objective(CheckedSteps, keras.Model):
         encoder: the encoder that is trained.
     """
 
-    def __init__(self, encoder, **kwargs):
+    def __init__(self, encoder, name=None):
         inputs = {**encoder.input, **self.extra_inputs()}
         encoded = encoder({name: inputs[name] for name in encoder.input})
         outputs = self.predict_from(inputs, encoded)
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        super().__init__(inputs=inputs, outputs=outputs, name=name)
         self.encoder = encoder
 
     def __setattr__(self, name, value):
