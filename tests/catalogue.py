@@ -183,8 +183,8 @@ ENTRIES = [
     ),
 ]
 
-# Bases that are not used by themselves.
-ABSTRACT = {layers.CheckedSteps, models.Encoder, objectives.Objective}
+# Bases that are not used by themselves, and a class that is neither layer nor model.
+ABSTRACT = {layers.CheckedSteps, models.Encoder, objectives.Objective, models.RaggedEncoder}
 
 
 def joint():

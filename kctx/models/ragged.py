@@ -128,6 +128,7 @@ class RaggedEncoder:
         for name, value in (("row_length", row_length), ("batch_rows", batch_rows)):
             if value is not None and value < 1:
                 raise ValueError(f"`{name}` must be at least 1. Received: {name}={value}")
+        self.encoder = encoder
         self.model = packed_model(encoder)
         self.longest = encoder.max_sequence_length
         self.row_length = min(row_length or 128, self.longest)
@@ -146,7 +147,8 @@ class RaggedEncoder:
             `pooled_output` (N, D), if the encoder has a pooler.
 
         Raises:
-            ValueError: a sequence is empty or longer than the encoder's positions.
+            ValueError: a sequence is empty or longer than the encoder's positions, or an id lies
+                outside the encoder's tables.
         """
         token_ids = [np.asarray(ids) for ids in token_ids]
         if segment_ids is None:
@@ -188,6 +190,7 @@ class RaggedEncoder:
         """Computes some rows and puts the results where they belong."""
         num_rows = 2 * -(-len(rows) // 2)  # even, so that a compiled model meets fewer shapes
         inputs = packed_rows(token_ids, segment_ids, rows, row_length, num_rows)
+        self.encoder.check_inputs(inputs)  # before the step: under JAX an error in it loses weights
         outputs = {
             key: ops.convert_to_numpy(value)
             for key, value in self.model.predict_on_batch(inputs).items()

@@ -81,6 +81,15 @@ def test_bad_lengths(encoder, bad):
         RaggedEncoder(encoder)([[1, 2], bad])
 
 
+@pytest.mark.parametrize("bad", [50, -1])
+def test_bad_ids_lose_nothing(encoder, bad):
+    ragged = RaggedEncoder(encoder)
+    before = ragged([[1, 2, 3]])["pooled_output"]
+    with pytest.raises(ValueError, match=rf"`token_ids` must lie in \[0, 50\).*{bad}"):
+        ragged([[1, 2], [3, bad]])
+    np.testing.assert_array_equal(ragged([[1, 2, 3]])["pooled_output"], before)
+
+
 def test_encoder_without_the_layers():
     inputs = keras.Input((None,))
     with pytest.raises(ValueError, match="no token_embedding"):
