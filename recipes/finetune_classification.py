@@ -159,7 +159,7 @@ def main(config):
     schedule = training.WarmupLinearDecay(config.learning_rate, round(config.warmup * steps), steps)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(
-        training.AdamW(schedule, weight_decay=config.weight_decay),
+        settings.scaled(training.AdamW(schedule, weight_decay=config.weight_decay)),
         loss="mse" if config.task == "regression" else loss,
         metrics=[] if config.task == "regression" else ["accuracy"],
         jit_compile=settings.jit_compile,

@@ -152,7 +152,9 @@ def evaluate(config, model, tokenizer):
     stream = make_stream(config, tokenizer, config.held_out, static_masking=True, epochs=1)
     labels = [y["masked_lm"][weight["masked_lm"] > 0] for _, y, weight in stream.batches()]
     counts = np.bincount(np.concatenate(labels), minlength=tokenizer.vocabulary_size)
-    metrics = model.evaluate(stream.dataset(), return_dict=True, verbose=0)
+    if not labels:
+        raise SystemExit(f"--held-out gives no full batch of {config.batch_size}: use more text.")
+    metrics = model.evaluate(stream.dataset(), steps=len(labels), return_dict=True, verbose=0)
     metrics = {f"held_out_{name}": float(value) for name, value in metrics.items()}
     metrics["held_out_unigram_entropy"] = evaluation.unigram_entropy(counts)
     metrics["held_out_most_frequent_accuracy"] = float(counts.max() / counts.sum())
@@ -172,7 +174,7 @@ def main(config):
         config.learning_rate, round(config.warmup * config.steps), config.steps
     )
     optimizer = training.AdamW(schedule, weight_decay=config.weight_decay)
-    model.compile_for(optimizer, jit_compile=settings.jit_compile)
+    model.compile_for(settings.scaled(optimizer), jit_compile=settings.jit_compile)
     if config.init_from:
         training.init_from(model, config.init_from / "pretraining")
     training.fit_steps(

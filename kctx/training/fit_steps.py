@@ -40,6 +40,10 @@ def fit_steps(
 
     Returns:
         the Keras `History`, one row for each interval; None if there is nothing left to do.
+
+    Raises:
+        ValueError: the dataset ended early, or the intervals of reports and checkpoints do not
+            fit each other.
     """
     for name, value in (("total_steps", total_steps), ("every", every)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -48,10 +52,17 @@ def fit_steps(
             )
     if resume and checkpoints is None:
         raise ValueError("`resume` needs `checkpoints`. Received: resume=True, checkpoints=None")
+    if checkpoints is not None and checkpoints.every % every:
+        # Else a resumed run would begin in the middle of an interval and shift all later ones.
+        raise ValueError(
+            "Checkpoints must be a whole number of intervals apart. "
+            f"Received: every={every}, checkpoints.every={checkpoints.every}"
+        )
     start = checkpoints.resume(model) if resume else 0
     if start >= total_steps:
         return None
-    callbacks = [*callbacks, StopAt(total_steps), *([checkpoints] if checkpoints else [])]
+    stop = StopAt(total_steps)
+    callbacks = [*callbacks, stop, *([checkpoints] if checkpoints else [])]
     for callback in callbacks:
         if isinstance(callback, StepCallback):
             callback.step = start
@@ -59,7 +70,7 @@ def fit_steps(
     kwargs.setdefault("shuffle", False)  # the stream has its own order
     kwargs.setdefault("verbose", 1 if sys.stdout.isatty() else 2)
     first = start // every
-    return model.fit(
+    history = model.fit(
         dataset() if callable(dataset) else dataset,
         steps_per_epoch=min(every, total_steps),
         initial_epoch=first,
@@ -67,3 +78,9 @@ def fit_steps(
         callbacks=callbacks,
         **kwargs,
     )
+    if stop.step < total_steps and not model.stop_training:
+        raise ValueError(
+            "`dataset` must be endless, or at least as long as the run. "
+            f"Received: {stop.step} batches for total_steps={total_steps}"
+        )
+    return history

@@ -109,7 +109,7 @@ class AdamW(keras.optimizers.Optimizer):
         exclude: regular expressions; a variable whose path matches one of them anywhere is not
             decayed.
         gradient_accumulation_steps: int >= 2, over how many batches gradients are averaged, or
-            None. The schedule then counts updates, not batches.
+            None. The schedule counts batches all the same.
         fused: False takes the plain form on every backend.
     """
 
