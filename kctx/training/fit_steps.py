@@ -81,6 +81,6 @@ def fit_steps(
     if stop.step < total_steps and not model.stop_training:
         raise ValueError(
             "`dataset` must be endless, or at least as long as the run. "
-            f"Received: {stop.step} batches for total_steps={total_steps}"
+            f"Received: one that ended before total_steps={total_steps}"
         )
     return history
