@@ -41,6 +41,8 @@ class Config:
     """encoding of the text files"""
     split_sentences: Literal["auto", "yes", "no"] = "auto"
     """whether lines hold several sentences, which are then split"""
+    max_document_bytes: int = 1 << 20
+    """longer documents are cut at line ends; about 4096 for text without blank lines between"""
     vocabulary: Path | None = None
     """vocab.txt to use; default: one is trained on the corpus"""
     vocabulary_size: int = 30522
@@ -103,9 +105,14 @@ def make_tokenizer(config):
     return tokenizers.WordPieceTokenizer(path, lowercase=config.lowercase)
 
 
+def make_corpus(config, files):
+    """The documents of text files."""
+    split = {"auto": "auto", "yes": True, "no": False}[config.split_sentences]
+    return data.Corpus(files, config.encoding, split, config.max_document_bytes)
+
+
 def make_stream(config, tokenizer, files, **options):
     """Masked batches of pairs, streamed from text or from records."""
-    split = {"auto": "auto", "yes": True, "no": False}[config.split_sentences]
     masking = {
         "max_predictions": config.max_predictions,
         "whole_word": config.whole_word,
@@ -116,14 +123,15 @@ def make_stream(config, tokenizer, files, **options):
     }
     if config.records and files is config.corpus:
         if not config.records.is_dir():
-            corpus = data.Corpus(files, encoding=config.encoding, split_sentences=split)
             data.write_records(
-                corpus, tokenizer, config.records, sequence_length=config.sequence_length
+                make_corpus(config, files),
+                tokenizer,
+                config.records,
+                sequence_length=config.sequence_length,
             )
         return data.records_stream(config.records, tokenizer, seed=config.seed, **masking)
-    corpus = data.Corpus(files, encoding=config.encoding, split_sentences=split)
     return data.bert_pretraining_stream(
-        corpus,
+        make_corpus(config, files),
         tokenizer,
         sequence_length=config.sequence_length,
         dupe_factor=max(config.static_masking, 1),
@@ -151,9 +159,9 @@ def evaluate(config, model, tokenizer):
     """Losses and accuracies on held-out text, and what knowing only word frequencies would give."""
     stream = make_stream(config, tokenizer, config.held_out, static_masking=True, epochs=1)
     labels = [y["masked_lm"][weight["masked_lm"] > 0] for _, y, weight in stream.batches()]
-    counts = np.bincount(np.concatenate(labels), minlength=tokenizer.vocabulary_size)
     if not labels:
         raise SystemExit(f"--held-out gives no full batch of {config.batch_size}: use more text.")
+    counts = np.bincount(np.concatenate(labels), minlength=tokenizer.vocabulary_size)
     metrics = model.evaluate(stream.dataset(), steps=len(labels), return_dict=True, verbose=0)
     metrics = {f"held_out_{name}": float(value) for name, value in metrics.items()}
     metrics["held_out_unigram_entropy"] = evaluation.unigram_entropy(counts)
