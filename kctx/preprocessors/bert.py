@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from kctx.tokenizers import WordPieceTokenizer
 from kctx.tokenizers.text_input import as_text_tensor
+from kctx.tokenizers.vocabulary import write_whole
 
 TRUNCATIONS = ("longest_first", "only_second")
 
@@ -153,6 +154,11 @@ class BERTPreprocessor:
             raise ValueError(f"`stride` must be at least 1. Received: {stride}")
         tokens = self._tokens(texts, "texts").to_list()
         specials = 2 if questions is None else 3
+        if self.sequence_length <= specials:
+            raise ValueError(
+                f"`sequence_length` must exceed {specials} for windows of this kind. "
+                f"Received: {self.sequence_length}"
+            )
         heads = [[]] * len(tokens)
         if questions is not None:
             heads = self._tokens(questions, "questions")[:, : self.sequence_length - 4].to_list()
@@ -196,7 +202,7 @@ class BERTPreprocessor:
         self.tokenizer.save_assets(folder)
         config = {"class_name": type(self).__name__, "config": self.get_config()}
         text = json.dumps(config, indent=2, ensure_ascii=False)
-        (folder / "preprocessor.json").write_text(text + "\n", encoding="utf-8")
+        write_whole(folder / "preprocessor.json", text + "\n")
 
     @classmethod
     def from_folder(cls, folder, config):

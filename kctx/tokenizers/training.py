@@ -13,7 +13,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from kctx.tokenizers.text_input import as_text_tensor
 from kctx.tokenizers.unicode_tables import unicode_tables
 from kctx.tokenizers.vocabulary import write_vocabulary
-from kctx.tokenizers.wordpiece import SUFFIX_INDICATOR, WordPieceTokenizer
+from kctx.tokenizers.wordpiece import MAX_TOKEN_BYTES, SUFFIX_INDICATOR, WordPieceTokenizer
 from kctx.tokenizers.words import split_words
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -67,7 +67,7 @@ def train_wordpiece(
     with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
         lines = _lines(source, encoding, progress)
         while batch := list(itertools.islice(lines, _BATCH_LINES)):
-            found = split_words(as_text_tensor(batch), tables, lowercase)
+            found = split_words(as_text_tensor(batch), tables)
             lengths = found.code_splits[1:] - found.code_splits[:-1]
             usable = tf.boolean_mask(found.words, lengths <= max_word_chars)
             words = tf.strings.reduce_join(usable, separator=" ").numpy().decode("utf-8")
@@ -120,7 +120,8 @@ def _merge(lines, vocabulary_size, min_frequency, alphabet, inner, progress):
     )
     model.train_from_iterator(lines, trainer)
     ids = model.get_vocab()
-    return sorted(ids, key=ids.get)
+    fitting = (x for x in ids if len(x.encode("utf-8")) <= MAX_TOKEN_BYTES)
+    return sorted(fitting, key=ids.get)
 
 
 def _lines(source, encoding, progress):
@@ -131,7 +132,9 @@ def _lines(source, encoding, progress):
         if first is None:
             return
         source = itertools.chain([first], source)
-        if not (isinstance(first, os.PathLike) or Path(str(first)[:255]).is_file()):
+        if not (
+            isinstance(first, os.PathLike) or (isinstance(first, str) and os.path.isfile(first))
+        ):
             yield from source
             return
         files = [Path(name) for name in source]

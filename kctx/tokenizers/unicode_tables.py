@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 NUM_CODE_POINTS = 0x110000
+# Nothing but unassigned and private code points lies outside: planes 4 to 13, 15 and 16.
+ASSIGNED = (*range(0x40000), *range(0xE0000, 0xF0000))
 PAGE_BITS = 8  # code points share pages of 256; most pages are alike and stored once
 
 # Kinds of code points. A separate code point is a word of its own.
@@ -22,12 +24,15 @@ KEEP, DROP, SPACE, SEPARATE = range(4)
 #   bit 22, 23  whether a word ends before it, after it
 #   bits 24-26  how many code points it becomes; 0 for what is dropped and for white space
 #   bit 27      whether it is a mark that Unicode reorders and accent stripping leaves
+#   bit 28      whether it is the capital sigma, which is lower-cased in two ways
+# so that the greatest entry of a batch tells what the batch needs.
 VALUE = (1 << 21) - 1
 CUT_BEFORE, CUT_AFTER = 1 << 22, 1 << 23
 LENGTH_BIT, LENGTH_MASK = 24, 7
 SINGLE = 1 << LENGTH_BIT  # the entry of a code point that stays as it is
 SEVERAL = 2 << LENGTH_BIT  # entries of those that become several are as great or greater
-REORDERED = 1 << 27
+REORDERED, SIGMA = 1 << 27, 1 << 28
+CAPITAL_SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
 
 # A context, looked up only where it is needed, says how a code point acts on those around it.
 # In bits 0-1, its part in the rule of the final sigma:
@@ -85,9 +90,9 @@ def normalize(text, lowercase, strip_accents):
 
 
 class UnicodeTables(NamedTuple):
-    """Two-level tables: that of code point c is `entries[pages[c >> 8] << 8 | c & 255]`."""
+    """Two-level tables: that of code point c is `entries[pages[c >> 8] + (c & 255)]`."""
 
-    pages: np.ndarray  # int32 (4352,)
+    pages: np.ndarray  # int32 (4352,): where each page begins
     entries: np.ndarray  # int32 (pages in use · 256,)
     contexts: np.ndarray  # int32 (pages in use · 256,)
     expansions: np.ndarray  # int32 (E,): normalised code points of those that become several
@@ -98,10 +103,10 @@ def unicode_tables(lowercase, strip_accents, split_cjk=True):
     """The tables for one setting. Takes about a second; made once per process and setting."""
     entries = np.full(NUM_CODE_POINTS, SINGLE, np.int32)
     expansions = []
-    for code in range(NUM_CODE_POINTS):
+    for code in ASSIGNED:
         character = chr(code)
         if unicodedata.category(character) in ("Cn", "Co") and not is_cjk(code):
-            continue  # unassigned or private: nine of ten
+            continue
         kind = kind_of(character, split_cjk)
         if kind in (DROP, SPACE):
             entries[code] = (kind == SPACE) * CUT_AFTER
@@ -120,11 +125,12 @@ def unicode_tables(lowercase, strip_accents, split_cjk=True):
             + alone * (CUT_BEFORE + CUT_AFTER)
             + (len(normalized) << LENGTH_BIT)
             + (strip_accents and is_reordered(character)) * REORDERED
+            + (lowercase and code == CAPITAL_SIGMA) * SIGMA
         )
     columns = np.stack([entries, _contexts()]).reshape(2, -1, 1 << PAGE_BITS).swapaxes(0, 1)
     unique, pages = np.unique(columns, axis=0, return_inverse=True)
     return UnicodeTables(
-        pages.astype(np.int32).ravel(),
+        pages.astype(np.int32).ravel() << PAGE_BITS,
         unique[:, 0].ravel(),
         unique[:, 1].ravel(),
         np.array([*expansions, 0], np.int32),  # never empty
@@ -140,9 +146,9 @@ def is_reordered(character):
 def _contexts():
     """int32 (1114112,): `CASING_MASK` and `ORDER_BIT` say how to read it."""
     contexts = np.zeros(NUM_CODE_POINTS, np.int32)
-    marks = [c for c in range(NUM_CODE_POINTS) if is_reordered(chr(c))]
+    marks = [code for code in ASSIGNED if is_reordered(chr(code))]
     classes = sorted({unicodedata.combining(chr(code)) for code in marks})
-    for code in range(NUM_CODE_POINTS):
+    for code in ASSIGNED:
         character = chr(code)
         category = unicodedata.category(character)
         if category in ("Cn", "Co") or (category == "Lo" and code >= 0x3000):

@@ -1,5 +1,7 @@
 """Vocabulary files: one token a line, the line's number is its id."""
 
+import os
+import tempfile
 from pathlib import Path
 
 
@@ -43,4 +45,21 @@ def write_vocabulary(vocabulary, path):
             raise ValueError(
                 f"A token with a line end cannot be stored. Received: {token!r} at {index}"
             )
-    Path(path).write_bytes("".join(f"{token}\n" for token in vocabulary).encode("utf-8"))
+    write_whole(path, "".join(f"{token}\n" for token in vocabulary))
+
+
+def write_whole(path, text):
+    """Writes a UTF-8 file beside its place and renames it, so that none is ever half written."""
+    path = Path(path)
+    with tempfile.NamedTemporaryFile(
+        dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as file:
+        try:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+            os.chmod(file.name, 0o644)  # temporary files are made for their owner alone
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise

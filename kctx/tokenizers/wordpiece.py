@@ -11,11 +11,12 @@ import tensorflow_text as tf_text
 
 from kctx.tokenizers.decode import join_pieces
 from kctx.tokenizers.text_input import with_rank
-from kctx.tokenizers.unicode_tables import normalize, unicode_tables
-from kctx.tokenizers.vocabulary import read_vocabulary, write_vocabulary
+from kctx.tokenizers.unicode_tables import is_punctuation, normalize, unicode_tables
+from kctx.tokenizers.vocabulary import read_vocabulary, write_vocabulary, write_whole
 from kctx.tokenizers.words import split_words
 
 SUFFIX_INDICATOR = "##"
+MAX_TOKEN_BYTES = 256  # of the trie that TensorFlow Text builds, without the suffix indicator
 
 
 class WordPieceTokenizer:
@@ -40,8 +41,10 @@ class WordPieceTokenizer:
         unknown_token, padding_token, start_token, separator_token, mask_token: str.
 
     Raises:
-        ValueError: the vocabulary is empty, repeats a token or lacks a special one.
-        FileNotFoundError, UnicodeDecodeError: the file is missing or not UTF-8.
+        ValueError: the vocabulary is empty, repeats a token, lacks a special one, or holds a token
+            that no trie can store; the file is not UTF-8 (its name and the byte's offset are told);
+            special tokens to be found in the text could overlap there.
+        FileNotFoundError: no such file.
     """
 
     def __init__(
@@ -92,6 +95,15 @@ class WordPieceTokenizer:
                 )
             setattr(self, role, token)
             setattr(self, f"{role.removesuffix('_token')}_id", self._ids[token])
+        for index, token in enumerate(self.vocabulary):
+            size = len(token.removeprefix(SUFFIX_INDICATOR).encode("utf-8"))
+            if size > MAX_TOKEN_BYTES or "\0" in token:
+                raise ValueError(
+                    f"A token must not exceed {MAX_TOKEN_BYTES} bytes nor hold NUL. "
+                    f"Received: {token!r} at {index}"
+                )
+        if special_tokens_in_text:
+            check_apart(sorted(set(self.special_tokens.values())))
         self._warn_of_unreachable()
         self._tables = unicode_tables(self.lowercase, self.strip_accents, self.split_cjk)
         self._pieces = tf_text.FastWordpieceTokenizer(
@@ -149,7 +161,7 @@ class WordPieceTokenizer:
     def _pieces_of(self, text):
         """string (N,) -> `Words`, bool (W,) too long, pieces and byte offsets (W, None)."""
         special = tuple(self.special_tokens.values()) if self.special_tokens_in_text else ()
-        found = split_words(text, self._tables, self.lowercase, special)
+        found = split_words(text, self._tables, special)
         too_long = found.code_splits[1:] - found.code_splits[:-1] > self.max_word_chars  # (W,)
         words = tf.cond(
             tf.reduce_any(too_long),
@@ -234,7 +246,7 @@ class WordPieceTokenizer:
         folder.mkdir(parents=True, exist_ok=True)
         write_vocabulary(self.vocabulary, folder / "vocabulary.txt")
         config = json.dumps(self.get_config(), indent=2, ensure_ascii=False)
-        (folder / "tokenizer.json").write_text(config + "\n", encoding="utf-8")
+        write_whole(folder / "tokenizer.json", config + "\n")
 
     @classmethod
     def from_folder(cls, folder):
@@ -243,12 +255,16 @@ class WordPieceTokenizer:
         return cls(Path(folder) / "vocabulary.txt", **config)
 
     def _warn_of_unreachable(self):
-        """Entries that no text can give, since normalisation changes them: a wrong setting."""
+        """Entries that no text can give, since normalisation changes them: a wrong setting.
+
+        Not counted is what no setting would reach, such as [unused1] and other long tokens with
+        punctuation.
+        """
         unreachable = [
             token
             for token in self.vocabulary
             if token not in self.special_tokens.values()
-            and not (token.startswith("[") and token.endswith("]"))  # [unused1] and the like
+            and (len(token) == 1 or not any(map(is_punctuation, token.removeprefix("##"))))
             and normalize(token, self.lowercase, self.strip_accents) != token
         ]
         if unreachable:
@@ -258,3 +274,16 @@ class WordPieceTokenizer:
                 f"for instance {unreachable[:5]}. Is this a cased vocabulary?",
                 stacklevel=3,
             )
+
+
+def check_apart(tokens):
+    """Raises ValueError where two tokens, or one with itself, could share characters of a text."""
+    for first in tokens:
+        for second in tokens:
+            contained = first != second and second in first
+            sizes = range(1, min(len(first), len(second)))
+            if contained or any(first.endswith(second[:size]) for size in sizes):
+                raise ValueError(
+                    "With `special_tokens_in_text`, special tokens must not overlap. "
+                    f"Received: {first!r} and {second!r}"
+                )

@@ -2,8 +2,8 @@
 
 All rows are worked on at once as one flat array of code points, in a few passes and without a loop,
 so the same code runs eagerly, in tf.data and in an exported graph. What few texts need stands in
-branches that the others skip. Letters: N texts, C code points, K those of them that stay, X code
-points after normalisation, W words.
+branches that the others skip. Letters: N texts, C code points, K those of them that are part of
+words, X code points after normalisation, W words.
 """
 
 from typing import NamedTuple
@@ -11,8 +11,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from kctx.tokenizers import unicode_tables as tables
-
-CAPITAL_SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
 
 
 class Words(NamedTuple):
@@ -26,14 +24,12 @@ class Words(NamedTuple):
     text_starts: tf.Tensor  # int64 (N,): where each text begins among the code points of all texts
 
 
-def split_words(text, unicode_tables, lowercase=True, special_tokens=()):
+def split_words(text, unicode_tables, special_tokens=()):
     """Cleans, normalises and splits.
 
     Args:
         text: string (N,), UTF-8; invalid bytes are ignored.
         unicode_tables: `UnicodeTables`, which carry the settings.
-        lowercase: bool, as the tables were made for: whether a capital sigma at a word's end
-            becomes a final one, the one rule of `str.lower` that looks at its neighbours.
         special_tokens: strings that are taken as they are and stay whole.
 
     Returns:
@@ -48,42 +44,33 @@ def split_words(text, unicode_tables, lowercase=True, special_tokens=()):
         entries, inside = with_special_tokens(
             entries, codes, decoded.value_rowids(), special_tokens
         )
-    if lowercase:
-        entries = tf.cond(
-            tf.reduce_any(codes == CAPITAL_SIGMA),
-            lambda: with_final_sigmas(entries, codes, inside, unicode_tables),
-            lambda: entries,
-        )
-    # What is dropped comes out first, so that neighbours in the array are neighbours in the text.
+    greatest = tf.reduce_max(entries)
+    # The one rule of `str.lower` that looks at its neighbours.
+    entries = tf.cond(
+        greatest >= tables.SIGMA,
+        lambda: with_final_sigmas(entries, codes, inside, unicode_tables),
+        lambda: entries,
+    )
     entries += codes
-    places = tf.range(tf.size(codes, tf.int64))
-    entries, places = tf.cond(
-        tf.reduce_any(entries < tables.CUT_BEFORE),
-        lambda: pick(tf.where(entries >= tables.CUT_BEFORE)[:, 0], entries, places),
-        lambda: (entries, places),
+    one_to_one = (tf.reduce_min(entries) >= tables.CUT_BEFORE) & (greatest < tables.SEVERAL)
+    normalized, word_starts, places = tf.cond(
+        one_to_one,
+        lambda: kept_words(entries),
+        lambda: changed_words(entries, codes, unicode_tables),
     )
-    ended = tf.bitwise.right_shift(shift(entries, tables.CUT_AFTER) & tables.CUT_AFTER, 1)
-    entries = tf.bitwise.bitwise_or(entries, ended)  # CUT_BEFORE of one is CUT_AFTER of the last
-    kept = tf.where(entries >= tables.SINGLE)[:, 0]  # white space comes out
-    entries, places = pick(kept, entries, places)  # (K,)
-    plain, places, begins = tf.cond(
-        tf.reduce_any(entries >= tables.SEVERAL),
-        lambda: expanded(entries, codes, places, unicode_tables),
-        lambda: (entries & tables.VALUE, places, (entries & tables.CUT_BEFORE) > 0),
-    )  # (X,)
-    word_starts = tf.where(begins)[:, 0]  # (W,)
-    code_splits = tf.concat([word_starts, [tf.size(plain, tf.int64)]], 0)
+    code_splits = tf.concat([word_starts, [tf.size(normalized, tf.int64)]], 0)
     words = tf.strings.unicode_encode(
-        tf.RaggedTensor.from_row_splits(plain, code_splits, validate=False), "UTF-8"
+        tf.RaggedTensor.from_row_splits(normalized, code_splits, validate=False), "UTF-8"
     )
-    row_splits = tf.searchsorted(tf.gather(places, word_starts), text_splits, out_type=tf.int64)
-    return Words(words, row_splits, plain, places, code_splits, text_splits[:-1])
+    word_places = tf.gather(places, word_starts)
+    row_splits = tf.searchsorted(word_places, text_splits, out_type=tf.int64)
+    return Words(words, row_splits, normalized, places, code_splits, text_splits[:-1])
 
 
 def look_up(table, unicode_tables, codes):
     """Entries or contexts of code points."""
     pages = tf.gather(unicode_tables.pages, tf.bitwise.right_shift(codes, tables.PAGE_BITS))
-    return tf.gather(table, pages * (1 << tables.PAGE_BITS) + (codes & 255))
+    return tf.gather(table, pages + (codes & ((1 << tables.PAGE_BITS) - 1)))
 
 
 def shift(values, before):
@@ -91,27 +78,46 @@ def shift(values, before):
     return tf.concat([tf.fill([tf.minimum(tf.size(values), 1)], before), values[:-1]], 0)
 
 
-def pick(indices, *arrays):
-    """The same places of several arrays."""
-    return tuple(tf.gather(array, indices) for array in arrays)
+def kept_words(entries):
+    """Takes white space out.
+
+    Returns:
+        normalised code points (X,), where words begin among them (W,), where they came from (X,)
+    """
+    entries, places = without_spaces(entries)
+    return entries & tables.VALUE, tf.where(entries & tables.CUT_BEFORE)[:, 0], places
 
 
-def expanded(entries, codes, places, unicode_tables):
-    """Normalised code points (X,), the places (X,) they came from, and where words begin (X,)."""
-    lengths = tf.bitwise.right_shift(entries, tables.LENGTH_BIT) & tables.LENGTH_MASK  # (K,)
-    origin = tf.repeat(tf.range(tf.size(lengths)), lengths)  # (X,)
-    within = tf.range(tf.size(origin)) - tf.gather(tf.cumsum(lengths, exclusive=True), origin)
-    entries, lengths, places = pick(origin, entries, lengths, places)
+def changed_words(entries, codes, unicode_tables):
+    """The same where code points are dropped or become several."""
+    # What is dropped comes out first, so that neighbours in the array are neighbours in the text.
+    present = tf.where(entries >= tables.CUT_BEFORE)[:, 0]
+    entries, kept = without_spaces(tf.gather(entries, present))  # (K,)
+    lengths = tf.bitwise.right_shift(entries, tables.LENGTH_BIT) & tables.LENGTH_MASK
+    origin = tf.repeat(tf.range(tf.size(lengths)), lengths)  # (X,), into (K,)
+    starts = tf.cumsum(lengths, exclusive=True)
+    within = tf.range(tf.size(origin)) - tf.gather(starts, origin)  # (X,): 0 for the first of each
+    entries = tf.gather(entries, origin)
+    several = tf.gather(lengths, origin) > 1
     values = entries & tables.VALUE
-    several = tf.gather(unicode_tables.expansions, tf.where(lengths > 1, values + within, 0))
-    values = tf.where(lengths > 1, several, values)
-    begins = ((entries & tables.CUT_BEFORE) > 0) & (within == 0)
+    expansions = tf.gather(unicode_tables.expansions, tf.where(several, values + within, 0))
+    values = tf.where(several, expansions, values)
+    places = tf.gather(tf.gather(present, kept), origin)
     values = tf.cond(
-        tf.reduce_any(entries >= tables.REORDERED),
+        tf.reduce_any((entries & tables.REORDERED) > 0),
         lambda: in_canonical_order(values, codes, places, unicode_tables),
         lambda: values,
     )
-    return values, places, begins
+    begins = ((entries & tables.CUT_BEFORE) > 0) & (within == 0)
+    return values, tf.where(begins)[:, 0], places
+
+
+def without_spaces(entries):
+    """Entries (K,) of what words are made of, CUT_BEFORE where one begins, and where they stood."""
+    ended = tf.bitwise.right_shift(shift(entries, tables.CUT_AFTER) & tables.CUT_AFTER, 1)
+    entries = tf.bitwise.bitwise_or(entries, ended)  # CUT_BEFORE of one is CUT_AFTER of the last
+    kept = tf.where(entries >= tables.SINGLE)[:, 0]
+    return tf.gather(entries, kept), kept
 
 
 def in_canonical_order(values, codes, places, unicode_tables):
@@ -141,12 +147,12 @@ def with_final_sigmas(entries, codes, inside, unicode_tables):
         casing = tf.where(inside, tables.UNCASED, casing)
     seen = tf.where(casing != tables.CASE_IGNORABLE)[:, 0]  # places that are not looked through
     cased = tf.concat([[False], tf.gather(casing, seen) == tables.CASED, [False]], 0)
-    sigmas = codes == CAPITAL_SIGMA
+    sigmas = codes == tables.CAPITAL_SIGMA
     sigmas = tf.where(sigmas if inside is None else sigmas & ~inside)[:, 0]
     here = tf.searchsorted(seen, sigmas) + 1  # in `cased`, which has one more in front
     final = tf.gather(cased, here - 1) & ~tf.gather(cased, here + 1)
     final = tf.boolean_mask(sigmas, final)[:, None]
-    final_sigma = tables.SINGLE + FINAL_SIGMA - CAPITAL_SIGMA
+    final_sigma = tables.SINGLE + tables.FINAL_SIGMA - tables.CAPITAL_SIGMA
     return tf.tensor_scatter_nd_update(entries, final, tf.fill([tf.size(final)], final_sigma))
 
 

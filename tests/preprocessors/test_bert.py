@@ -156,6 +156,8 @@ def test_errors(tokenizer, tmp_path):
         preprocessor([["a"]])
     with pytest.raises(ValueError, match="`stride` must be at least 1. Received: 0"):
         preprocessor.windows(["a"], stride=0)
+    with pytest.raises(ValueError, match="`sequence_length` must exceed 3 .* Received: 3"):
+        BERTPreprocessor(tokenizer, 3).windows(["a"], stride=1, questions=["b"])
     with pytest.raises(FileNotFoundError, match=r"preprocessor\.json"):
         preprocessors.load(tmp_path)
     (tmp_path / "preprocessor.json").write_text('{"class_name": "os.system"}', encoding="utf-8")

@@ -55,6 +55,13 @@ def test_normalises_as_the_tokenizer_does():
     assert "公" in chinese and not any(len(x) > 1 and x[0] == "公" for x in chinese)
 
 
+def test_long_lines_and_long_words():
+    """A line is no file name, however long; a word beyond what a token may hold is cut."""
+    assert "中" in train(["中文" * 400] * 2).vocabulary
+    vocabulary = train(["жх" * 99] * 3, 100).vocabulary
+    assert max(len(token.encode()) for token in vocabulary) <= 256
+
+
 def test_alphabet_is_bounded():
     rare = [chr(0x4E00 + i) for i in range(500)]
     tokenizer = train([*LINES, *rare], 60)
