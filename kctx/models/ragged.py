@@ -35,14 +35,31 @@ def pack(lengths, row_length):
     return rows
 
 
-def packed_rows(token_ids, segment_ids, rows, row_length, num_rows):
+def best_row_length(lengths, width):
+    """The row length, a multiple of 8, at which `lengths` cost least when packed.
+
+    Between the longest sequence and twice that. A row costs its tokens' dense products and, as
+    attention sees whole rows, something for its length.
+
+    Args:
+        lengths: list of int.
+        width: int, D of the encoder.
+    """
+    shortest = 8 * -(-max(lengths) // 8)
+
+    def cost(row_length):
+        return len(pack(lengths, row_length)) * row_length * (6 * width + row_length)
+
+    return min(range(shortest, 2 * shortest + 1, 8), key=cost)
+
+
+def packed_rows(token_ids, segment_ids, rows, row_length):
     """The inputs of `packed_model` as NumPy arrays, int32.
 
     Args:
         token_ids, segment_ids: lists of 1-D integer arrays.
         rows: from `pack`.
         row_length: int, T.
-        num_rows: int, B >= len(rows); further rows are padding.
 
     Returns:
         dict of `token_ids`, `segment_ids`, `position_ids`, `sequence_ids` (B, T), where
@@ -50,10 +67,10 @@ def packed_rows(token_ids, segment_ids, rows, row_length, num_rows):
         (B, S), the places where they begin, S the greatest number in a row, 0 where there is none.
     """
     names = ("token_ids", "segment_ids", "position_ids", "sequence_ids")
-    arrays = {name: np.zeros((num_rows, row_length), "int32") for name in names}
+    arrays = {name: np.zeros((len(rows), row_length), "int32") for name in names}
     # A few widths only, so that a compiled model meets few shapes.
     most = 8 * -(-max(len(row) for row in rows) // 8)
-    starts = np.zeros((num_rows, most), "int32")
+    starts = np.zeros((len(rows), most), "int32")
     for row, indices in enumerate(rows):
         start = 0
         for place, index in enumerate(indices):
@@ -113,9 +130,10 @@ class RaggedEncoder:
 
     Args:
         encoder: see `packed_model`.
-        row_length: int, T, tokens in a row; longer sequences get rows of their own length.
-            Default 128, or the encoder's greatest length if that is less.
-        batch_rows: int, greatest number of rows computed at once. Default 32.
+        row_length: int, T, tokens in a row; sequences longer than that get rows of twice, three
+            times, ... the length. Few shapes occur then, which suits models that are compiled for
+            each shape. Default None: the length that wastes least is found for each batch.
+        batch_rows: int, greatest number of rows of 128 tokens computed at once. Default 32.
         jit_compile: as `keras.Model.compile`; `kctx.training.setup(...).jit_compile` is a good
             choice. Default "auto".
 
@@ -124,6 +142,8 @@ class RaggedEncoder:
         vectors["sequence_output"][1].shape  # (4, D)
     """
 
+    POOL = 256  # sequences packed together: enough to fill rows well, quick to pack
+
     def __init__(self, encoder, row_length=None, batch_rows=32, jit_compile="auto"):
         for name, value in (("row_length", row_length), ("batch_rows", batch_rows)):
             if value is not None and value < 1:
@@ -131,7 +151,7 @@ class RaggedEncoder:
         self.encoder = encoder
         self.model = packed_model(encoder)
         self.longest = encoder.max_sequence_length
-        self.row_length = min(row_length or 128, self.longest)
+        self.row_length = row_length
         self.batch_rows = batch_rows
         self.model.compile(jit_compile=jit_compile)
 
@@ -161,44 +181,41 @@ class RaggedEncoder:
                     f"ids. Received: token_ids[{index}] of {length}, "
                     f"segment_ids[{index}] of {len(segment_ids[index])}"
                 )
+            # Before the first step: under JAX an error within it loses weights.
+            ids = {"token_ids": token_ids[index], "segment_ids": segment_ids[index]}
+            self.encoder.check_inputs({key: np.asarray(value)[None] for key, value in ids.items()})
         vectors, pooled = [None] * len(token_ids), [None] * len(token_ids)
-        # Rows of a few lengths only: those that fit the common one, and multiples of it.
-        rows = {}
-        for index, length in enumerate(lengths):
-            row_length = min(self.row_length * -(-length // self.row_length), self.longest)
-            rows.setdefault(row_length, []).append(index)
-        for row_length, members in rows.items():
-            packed = pack([lengths[index] for index in members], row_length)
-            packed = [[members[index] for index in row] for row in packed]
-            batch_rows = max(1, self.batch_rows * self.row_length // row_length)
-            for first in range(0, len(packed), batch_rows):
-                self._encode(
-                    token_ids,
-                    segment_ids,
-                    packed[first : first + batch_rows],
-                    row_length,
-                    vectors,
-                    pooled,
-                )
+        for row_length, rows in self._batches(lengths):
+            inputs = packed_rows(token_ids, segment_ids, rows, row_length)
+            outputs = {
+                key: ops.convert_to_numpy(value)
+                for key, value in self.model.predict_on_batch(inputs).items()
+            }
+            for row, indices in enumerate(rows):
+                for place, index in enumerate(indices):
+                    start = inputs["starts"][row, place]
+                    stop = start + lengths[index]
+                    vectors[index] = outputs["sequence_output"][row, start:stop]
+                    if "pooled_output" in outputs:
+                        pooled[index] = outputs["pooled_output"][row, place]
         result = {"sequence_output": vectors}
         if "pooled_output" in self.model.output:
             width = self.model.output["pooled_output"].shape[-1]
             result["pooled_output"] = np.stack(pooled) if pooled else np.zeros((0, width))
         return result
 
-    def _encode(self, token_ids, segment_ids, rows, row_length, vectors, pooled):
-        """Computes some rows and puts the results where they belong."""
-        num_rows = 2 * -(-len(rows) // 2)  # even, so that a compiled model meets fewer shapes
-        inputs = packed_rows(token_ids, segment_ids, rows, row_length, num_rows)
-        self.encoder.check_inputs(inputs)  # before the step: under JAX an error in it loses weights
-        outputs = {
-            key: ops.convert_to_numpy(value)
-            for key, value in self.model.predict_on_batch(inputs).items()
-        }
-        for row, indices in enumerate(rows):
-            for place, index in enumerate(indices):
-                start = inputs["starts"][row, place]
-                stop = start + len(token_ids[index])
-                vectors[index] = outputs["sequence_output"][row, start:stop]
-                if "pooled_output" in outputs:
-                    pooled[index] = outputs["pooled_output"][row, place]
+    def _batches(self, lengths):
+        """Yields (row length, list of lists of indices): what is computed at once."""
+        step = self.row_length or 128
+        width = self.model.output["sequence_output"].shape[-1]
+        for start in range(0, len(lengths), self.POOL):
+            classes = {}  # sequences of like length, so that short ones do not get long rows
+            for index in range(start, min(start + self.POOL, len(lengths))):
+                classes.setdefault(-(-lengths[index] // step), []).append(index)
+            for multiple, members in sorted(classes.items()):
+                own = [lengths[index] for index in members]
+                row_length = multiple * step if self.row_length else best_row_length(own, width)
+                rows = [[members[index] for index in row] for row in pack(own, row_length)]
+                batch = max(1, self.batch_rows * 128 // row_length)
+                for first in range(0, len(rows), batch):
+                    yield row_length, rows[first : first + batch]

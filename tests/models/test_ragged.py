@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kctx.models import BERT, RaggedEncoder
-from kctx.models.ragged import pack, packed_rows
+from kctx.models.ragged import best_row_length, pack, packed_rows
 
 LENGTHS = [3, 16, 1, 9, 7, 5, 12, 40, 2, 16]
 
@@ -28,19 +28,25 @@ def test_pack_by_hand():
     assert pack([], 8) == []
 
 
+def test_best_row_length_by_hand():
+    assert best_row_length([5], 64) == 8
+    assert best_row_length([16, 8], 64) == 24  # one row without a gap, not two of 16
+    assert best_row_length([16] * 4, 64) == 16  # longer rows only cost attention
+
+
 def test_packed_rows_by_hand():
-    rows = packed_rows([[7, 8], [9]], [[0, 1], [0]], [[0, 1]], row_length=4, num_rows=2)
-    np.testing.assert_array_equal(rows["token_ids"], [[7, 8, 9, 0], [0] * 4])
-    np.testing.assert_array_equal(rows["segment_ids"], [[0, 1, 0, 0], [0] * 4])
+    rows = packed_rows([[7, 8], [9], [6]], [[0, 1], [0], [1]], [[0, 1], [2]], row_length=4)
+    np.testing.assert_array_equal(rows["token_ids"], [[7, 8, 9, 0], [6, 0, 0, 0]])
+    np.testing.assert_array_equal(rows["segment_ids"], [[0, 1, 0, 0], [1, 0, 0, 0]])
     np.testing.assert_array_equal(rows["position_ids"], [[0, 1, 0, 0], [0] * 4])
-    np.testing.assert_array_equal(rows["sequence_ids"], [[1, 1, 2, 0], [0] * 4])
+    np.testing.assert_array_equal(rows["sequence_ids"], [[1, 1, 2, 0], [1, 0, 0, 0]])
     np.testing.assert_array_equal(rows["starts"][:, :3], [[0, 2, 0], [0, 0, 0]])
 
 
-@pytest.mark.parametrize("batch_rows", [32, 2])
-def test_equals_the_padded_batch(encoder, batch_rows):
+@pytest.mark.parametrize(("row_length", "batch_rows"), [(None, 32), (16, 32), (60, 1)])
+def test_equals_the_padded_batch(encoder, row_length, batch_rows):
     ids, segments = sequences()
-    ragged = RaggedEncoder(encoder, row_length=16, batch_rows=batch_rows)(ids, segments)
+    ragged = RaggedEncoder(encoder, row_length, batch_rows)(ids, segments)
     width = max(LENGTHS)
     mask = np.arange(width) < np.array(LENGTHS)[:, None]
     padded = {name: np.zeros(mask.shape, "int32") for name in ("token_ids", "segment_ids")}
