@@ -97,6 +97,26 @@ def test_round_trip(tmp_path, kind):
     assert_same_outputs(loaded.model, model)
 
 
+def test_in_the_middle_of_training(tmp_path):
+    """The moments of the optimizer stay out of the preset, and with the model that goes on."""
+    model = make_joint()
+    model.compile_for(keras.optimizers.Adam(0.01))
+    inputs = {key: INPUTS[key][:2] for key in model.input}
+    masked = np.ones(inputs["mask_positions"].shape, "int32")
+    labels = {"masked_lm": masked, "next_sentence": np.array([0, 1])}
+
+    class Save(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            if keras.config.backend() == "jax":
+                self.model.jax_state_sync()
+            presets.save(tmp_path / str(epoch), self.model)
+
+    history = model.fit(inputs, labels, epochs=4, callbacks=[Save()], verbose=0).history["loss"]
+    assert history[3] < history[0]
+    assert int(model.optimizer.iterations) == 4
+    assert_same_outputs(presets.load(tmp_path / "3").model, model)
+
+
 def test_all_parts(tmp_path):
     text_model = make_text_model()
     text_model.save(tmp_path / "p")

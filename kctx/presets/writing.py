@@ -1,5 +1,6 @@
 """Writes a preset folder."""
 
+import contextlib
 import json
 
 import keras
@@ -56,11 +57,25 @@ def save(folder, model, preprocessor=None, task=None, labels=None):
     with replaced_folder(folder, FILES) as new:
         _write_json(new / "config.json", config)
         _write_json(new / "metadata.json", metadata)
-        model.save_weights(new / "model.weights.h5")
+        with _without_optimizer(model):
+            model.save_weights(new / "model.weights.h5")
         if preprocessor is not None:
             preprocessor.save(new)
         if task is not None:
             _write_json(new / "task.json", {"task": task, "labels": labels})
+
+
+@contextlib.contextmanager
+def _without_optimizer(model):
+    """Keras writes the moments of a compiled model among its weights, at three times the size."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None:
+        model.optimizer = None
+    try:
+        yield
+    finally:
+        if optimizer is not None:
+            model.optimizer = optimizer
 
 
 def _drop(config, keys):
