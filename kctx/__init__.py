@@ -1,13 +1,13 @@
 """kctx: the lineage of word representations in Keras 3.
 
-Raw text to ids (`tokenizers`, `preprocessors`), to batches (`data`), to a trained encoder (`models`,
-`objectives`, `training`), to an answer (`heads`, `presets`), to a server (`export`); published
-checkpoints in and out (`convert`).
+Raw text to ids (`tokenizers`, `preprocessors`), to batches (`data`), to a trained encoder
+(`models`, `objectives`, `training`), to an answer (`heads`, `presets`), to a server (`export`);
+published checkpoints in and out (`convert`).
 """
 
 __version__ = "0.1.0"
 
-from kctx import (  # noqa: E402  (the version is read by some of them)
+from kctx import (
     convert,
     data,
     evaluation,
