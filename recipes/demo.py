@@ -56,7 +56,7 @@ class Config:
     """where text, runs and plots go"""
     saved_models: Path = Path("saved_models")
     """where the served model goes: <saved_models>/demo/1"""
-    steps: int = 1500
+    steps: int = 1000
     """pretraining steps"""
     seed: int = 0
     """fixes everything"""
@@ -145,9 +145,9 @@ def main(config):
     run(
         "pretrain_bert",
         *("--corpus", files["train"], "--held-out", files["held_out"], "--output", pretrained),
-        *("--vocabulary-size", 4000, "--size", "tiny", "--num-layers", 4),
+        *("--vocabulary-size", 4000, "--size", "L2_H256", "--bias-correction"),
         *("--steps", config.steps, "--save-every", config.steps // 5, "--batch-size", 32),
-        *("--sequence-length", 64, "--max-predictions", 10, "--learning-rate", "2e-3"),
+        *("--sequence-length", 64, "--max-predictions", 10, "--learning-rate", "1e-3"),
         *("--warmup", 0.1, "--seed", config.seed),
     )
     reports = {}
@@ -158,7 +158,7 @@ def main(config):
             *("--encoder", pretrained / "preset", "--output", output, *extra),
             *("--train", files["train_passages"], "--dev", files["held_out_passages"]),
             *("--text", "text", "--label", "label", "--sequence-length", 80),
-            *("--epochs", 6, "--batch-size", 16, "--learning-rate", "5e-4"),
+            *("--epochs", 5, "--batch-size", 16, "--learning-rate", "2e-4"),
             *("--seed", config.seed),
         )
         reports[name] = read(output / "metrics.json")

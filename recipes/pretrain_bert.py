@@ -77,6 +77,9 @@ class Config:
     warmup: float = 0.01
     """share of the steps in which the rate rises"""
     weight_decay: float = 0.01
+    bias_correction: bool = False
+    """of Adam's moments; the original has none, which makes the first thousands of steps up to three
+    times larger: switch it on for short runs"""
     save_every: int = 1000
     """steps between checkpoints, which are also the lines of the progress bar"""
     dtype: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
@@ -181,7 +184,9 @@ def main(config):
     schedule = training.WarmupLinearDecay(
         config.learning_rate, round(config.warmup * config.steps), config.steps
     )
-    optimizer = training.AdamW(schedule, weight_decay=config.weight_decay)
+    optimizer = training.AdamW(
+        schedule, weight_decay=config.weight_decay, bias_correction=config.bias_correction
+    )
     model.compile_for(settings.scaled(optimizer), jit_compile=settings.jit_compile)
     if config.init_from:
         training.init_from(model, config.init_from / "pretraining")
