@@ -78,8 +78,8 @@ class Config:
     """share of the steps in which the rate rises"""
     weight_decay: float = 0.01
     bias_correction: bool = False
-    """of Adam's moments; the original has none, which makes the first thousands of steps up to three
-    times larger: switch it on for short runs"""
+    """of Adam's moments; the original has none, which makes the first thousands of steps up to
+    three times larger: switch it on for short runs"""
     save_every: int = 1000
     """steps between checkpoints, which are also the lines of the progress bar"""
     dtype: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
