@@ -184,7 +184,7 @@ ENTRIES = [
 ]
 
 # Bases that are not used by themselves, and a class that is neither layer nor model.
-ABSTRACT = {layers.CheckedSteps, models.Encoder, objectives.Objective, models.RaggedEncoder}
+ABSTRACT = {layers.CheckedInputs, models.Encoder, objectives.Objective, models.RaggedEncoder}
 
 
 def joint():

@@ -78,7 +78,7 @@ ALLOWED = {
 # The only places that may ask for the backend or import one. Each has a plain twin that it is
 # tested against, or guards a promise that Keras alone does not keep.
 KNOWS_BACKEND = {
-    "kctx/layers/checked_steps.py": "errors lose no weights under JAX",
+    "kctx/layers/checked_inputs.py": "errors lose no weights under JAX",
     "kctx/layers/dropout.py": "cheap random numbers on a CPU",
     "kctx/layers/fast_product.py": "fast matrix products on a CPU",
     "kctx/layers/id_check.py": "ids outside a table raise on every backend",

@@ -2,11 +2,11 @@
 
 import keras
 
-from kctx.layers import CheckedSteps
+from kctx.layers import CheckedInputs
 
 
 @keras.saving.register_keras_serializable("kctx")
-class EncoderWithHead(CheckedSteps, keras.Model):
+class EncoderWithHead(CheckedInputs, keras.Model):
     """What `attach` makes: a functional model that holds an encoder and a head."""
 
     def check_inputs(self, inputs):

@@ -2,7 +2,7 @@
 
 from kctx.layers.activations import gelu_erf, gelu_tanh, get_activation, truncated_normal
 from kctx.layers.attention import MultiHeadAttention, dot_product_attention
-from kctx.layers.checked_steps import CheckedSteps
+from kctx.layers.checked_inputs import CheckedInputs
 from kctx.layers.dense import Dense
 from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
@@ -17,7 +17,7 @@ from kctx.layers.segment_embedding import SegmentEmbedding
 from kctx.layers.token_embedding import TokenEmbedding
 
 __all__ = [
-    "CheckedSteps",
+    "CheckedInputs",
     "Dense",
     "Dropout",
     "FeedForward",

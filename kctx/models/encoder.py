@@ -2,10 +2,10 @@
 
 import keras_nlp
 
-from kctx.layers import CheckedSteps, check_ids, check_length
+from kctx.layers import CheckedInputs, check_ids, check_length
 
 
-class Encoder(CheckedSteps, keras_nlp.models.Backbone):
+class Encoder(CheckedInputs, keras_nlp.models.Backbone):
     """A functional graph from named inputs to a dict of named outputs.
 
     A subclass creates its layers, its `keras.Input`s, calls `encode(inputs)` and hands both to

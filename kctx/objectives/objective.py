@@ -2,10 +2,10 @@
 
 import keras
 
-from kctx.layers import CheckedSteps, check_positions
+from kctx.layers import CheckedInputs, check_positions
 
 
-class Objective(CheckedSteps, keras.Model):
+class Objective(CheckedInputs, keras.Model):
     """A functional model that predicts something from an encoder's outputs.
 
     A subclass creates its own layers, then calls `super().__init__(encoder, ...)`. It defines

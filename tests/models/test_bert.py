@@ -193,5 +193,19 @@ def test_too_long_loses_nothing(encoder):
 @pytest.mark.parametrize("names", [["token_ids", "segment_ids"], []])
 def test_missing_inputs(encoder, names):
     inputs = batch(encoder.input)
-    with pytest.raises((ValueError, KeyError)):
+    with pytest.raises(
+        ValueError, match=r"must hold token_ids, segment_ids, padding_mask. Received"
+    ):
         encoder({name: inputs[name] for name in names})
+
+
+@pytest.mark.parametrize("extra", ["a", "mask_positions", "z"])
+def test_extra_inputs_are_left_out(encoder, extra):
+    """Keras by itself would take them for other inputs, as the order of the names may be."""
+    inputs = batch(encoder.input)
+    expected = numpy_of(encoder(inputs)["pooled_output"])
+    more = {**inputs, extra: np.zeros((3, 6), "int32")}
+    np.testing.assert_array_equal(numpy_of(encoder(more)["pooled_output"]), expected)
+    np.testing.assert_allclose(
+        encoder.predict(more, verbose=0)["pooled_output"], expected, atol=1e-6
+    )

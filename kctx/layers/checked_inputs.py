@@ -1,4 +1,7 @@
-"""Bad input and failing data lose nothing, under JAX either.
+"""Inputs by name; bad input and failing data lose nothing, under JAX either.
+
+Given a dict with one entry too many, Keras warns and then takes the entries in the order of their
+names, the wrong ones. Here the extra entry is left out.
 
 Under JAX, Keras takes the values out of a model's variables before a step and gives their memory
 away to it. An error on the way, in the data or in a check of ids inside the compiled step, then
@@ -11,12 +14,23 @@ import itertools
 import keras
 
 
-class CheckedSteps:
+class CheckedInputs:
     """For models whose `check_inputs(inputs)` raises on what cannot be computed.
 
-    Stands before `keras.Model` among the bases. Under TensorFlow and torch it does nothing: there
-    the layers' own checks raise before anything is changed.
+    Stands before `keras.Model` among the bases. Under TensorFlow and torch the steps are left as
+    they are: there the layers' own checks raise before anything is lost.
     """
+
+    def __call__(self, inputs, *args, **kwargs):
+        if isinstance(inputs, dict):
+            missing = [name for name in self.input if name not in inputs]
+            if missing:
+                raise ValueError(
+                    f"`inputs` of {self.name} must hold {', '.join(self.input)}. "
+                    f"Received: {', '.join(inputs) or 'none'}"
+                )
+            inputs = {name: inputs[name] for name in self.input}
+        return super().__call__(inputs, *args, **kwargs)
 
     def check_inputs(self, inputs):
         """Raises a `ValueError` on a dict of inputs that cannot be computed."""
