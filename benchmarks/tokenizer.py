@@ -56,9 +56,11 @@ class Candidate:
         text, vocabulary: paths.
         lowercase: bool.
         batch_size: int, lines a batch.
+        passes: int, over the text, in each timing.
     """
 
-    def __init__(self, way, text, vocabulary, lowercase, batch_size):
+    def __init__(self, way, text, vocabulary, lowercase, batch_size, passes):
+        self.passes = passes
         self.lines = read_lines(text)
         self.batch_size = batch_size
         make = {
@@ -70,19 +72,23 @@ class Candidate:
         self.batches = make[way](vocabulary, lowercase)
 
     def time(self, repeats):
-        """Seconds of each of `repeats` passes over the text."""
+        """Seconds a pass over the text, `repeats` times the mean of `passes` in one go.
+
+        Several passes by one iterator: what TensorFlow spends on starting one, some 0.1 s, would
+        weigh heavily in a pass over as little text as this.
+        """
         seconds = []
         for _ in range(repeats):
             began = time.perf_counter()
-            for _ in self.batches():
+            for _ in self.batches(self.passes):
                 pass
-            seconds.append(time.perf_counter() - began)
+            seconds.append((time.perf_counter() - began) / self.passes)
         return seconds
 
     def summary(self):
         """Lines, tokens, and a checksum of ids and row lengths."""
         checksum, tokens = 0, 0
-        for batch in self.batches():
+        for batch in self.batches(1):
             rows = batch.to_list() if hasattr(batch, "to_list") else batch
             tokens += sum(map(len, rows))
             flat = [value for row in rows for value in (len(row), *row)]
@@ -103,8 +109,7 @@ class Candidate:
         )
         dataset = tf.data.Dataset.from_tensor_slices(self.lines).batch(self.batch_size)
         dataset = dataset.map(tokenizer, num_parallel_calls=tf.data.AUTOTUNE)
-        dataset = dataset.prefetch(tf.data.AUTOTUNE)
-        return lambda: dataset
+        return lambda passes: dataset.repeat(passes).prefetch(tf.data.AUTOTUNE)
 
     def _rust_in_map(self, vocabulary, lowercase):
         import tensorflow as tf
@@ -123,8 +128,7 @@ class Candidate:
 
         dataset = tf.data.Dataset.from_tensor_slices(self.lines).batch(self.batch_size)
         dataset = dataset.map(from_graph, num_parallel_calls=tf.data.AUTOTUNE)
-        dataset = dataset.prefetch(tf.data.AUTOTUNE)
-        return lambda: dataset
+        return lambda passes: dataset.repeat(passes).prefetch(tf.data.AUTOTUNE)
 
     def _rust_in_generator(self, vocabulary, lowercase):
         import tensorflow as tf
@@ -137,12 +141,11 @@ class Candidate:
         dataset = dataset.map(
             lambda values, splits: tf.RaggedTensor.from_row_splits(values, splits, validate=False)
         )
-        dataset = dataset.prefetch(tf.data.AUTOTUNE)
-        return lambda: dataset
+        return lambda passes: dataset.repeat(passes).prefetch(tf.data.AUTOTUNE)
 
     def _rust_alone(self, vocabulary, lowercase):
         encode = _rust(vocabulary, lowercase)
-        return lambda: map(encode, self._slices())
+        return lambda passes: (encode(lines) for _ in range(passes) for lines in self._slices())
 
 
 def _rust(vocabulary, lowercase):
@@ -167,6 +170,7 @@ def compare(name, text, vocabulary, options):
         "vocabulary": str(vocabulary),
         "lowercase": not options.cased,
         "batch_size": options.batch_size,
+        "passes": options.passes,
     }
     workers = {}
     try:
@@ -229,6 +233,7 @@ def main():
     parser.add_argument("--vocabulary", help="vocab.txt for --text")
     parser.add_argument("--cased", action="store_true", help="keep case and accents")
     parser.add_argument("--batch-size", type=int, default=1024, help="lines a batch")
+    parser.add_argument("--passes", type=int, default=4, help="passes over the text a timing")
     parser.add_argument("--rounds", type=int, default=7, help="at most so many rounds a set")
     parser.add_argument("--seconds", type=float, default=60, help="at most so long a set")
     options = parser.parse_args()
