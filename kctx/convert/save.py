@@ -13,8 +13,8 @@ from kctx.convert.bert_names import (
     NEXT_SENTENCE_ROWS,
     encoder_rows,
 )
+from kctx.convert.published_tokenizer import published_tokenizer
 from kctx.convert.safetensors_file import write_safetensors
-from kctx.convert.wordpiece_settings import published_tokenizer
 from kctx.heads import Classifier, Regressor, encoder_of
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
