@@ -1,5 +1,6 @@
 """An export in the hands of programs that know nothing of Keras or kctx."""
 
+import functools
 import json
 import shutil
 import struct
@@ -24,6 +25,7 @@ def signature_definition(folder, name="serving_default"):
     return saved.meta_graphs[0].signature_def[name]
 
 
+@functools.cache
 def op_libraries(folder):
     """Shared objects of TensorFlow Text that an export needs."""
     described = json.loads((folder / "assets.extra" / "signature.json").read_text("utf-8"))
