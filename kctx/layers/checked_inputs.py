@@ -22,15 +22,22 @@ class CheckedInputs:
     """
 
     def __call__(self, inputs, *args, **kwargs):
-        if isinstance(inputs, dict):
-            missing = [name for name in self.input if name not in inputs]
-            if missing:
-                raise ValueError(
-                    f"`inputs` of {self.name} must hold {', '.join(self.input)}. "
-                    f"Received: {', '.join(inputs) or 'none'}"
-                )
-            inputs = {name: inputs[name] for name in self.input}
-        return super().__call__(inputs, *args, **kwargs)
+        return super().__call__(self._by_name(inputs), *args, **kwargs)
+
+    def call(self, inputs, *args, **kwargs):
+        # Compiled steps under JAX come here without `__call__`.
+        return super().call(self._by_name(inputs), *args, **kwargs)
+
+    def _by_name(self, inputs):
+        if not isinstance(inputs, dict):
+            return inputs
+        missing = [name for name in self.input if name not in inputs]
+        if missing:
+            raise ValueError(
+                f"`inputs` of {self.name} must hold {', '.join(self.input)}. "
+                f"Received: {', '.join(inputs) or 'none'}"
+            )
+        return {name: inputs[name] for name in self.input}
 
     def check_inputs(self, inputs):
         """Raises a `ValueError` on a dict of inputs that cannot be computed."""

@@ -39,7 +39,8 @@ class Pooling(keras.layers.Layer):
             return ops.cast(total / ops.maximum(ops.sum(weights, axis=1), 1.0), x.dtype)
         lowest = -6e4 if keras.backend.standardize_dtype(x.dtype) == "float16" else -1e30
         masked = ops.where(mask, x, ops.cast(lowest, x.dtype))  # (B, T, D)
-        highest = ops.max(masked, axis=1, initial=lowest)  # (B, D); `initial` allows a batch of 0
+        # One row more and off again, since there is no maximum over a batch of 0.
+        highest = ops.max(ops.pad(masked, ((0, 1), (0, 0), (0, 0))), axis=1)[:-1]  # (B, D)
         return ops.where(ops.any(mask, axis=1), highest, ops.zeros_like(highest))
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None):
