@@ -82,7 +82,6 @@ KNOWS_BACKEND = {
     "kctx/layers/dropout.py": "cheap random numbers on a CPU",
     "kctx/layers/fast_product.py": "fast matrix products on a CPU",
     "kctx/layers/id_check.py": "ids outside a table raise on every backend",
-    "kctx/objectives/objective.py": "torch refuses layers before the constructor has run",
     "kctx/training": "optimizers, loss scaling and setup",
 }
 BACKENDS = {"tensorflow", "jax", "torch"}

@@ -20,16 +20,17 @@ class Objective(CheckedInputs, keras.Model):
         inputs = {**encoder.input, **self.extra_inputs()}
         encoded = encoder({name: inputs[name] for name in encoder.input})
         outputs = self.predict_from(inputs, encoded)
+        object.__setattr__(self, "_has_graph", True)
         super().__init__(inputs=inputs, outputs=outputs, name=name)
         self.encoder = encoder
 
     def __setattr__(self, name, value):
-        # torch.nn.Module refuses layers before its constructor has run; the graph, which is built
-        # from them, tracks them all the same.
-        if keras.config.backend() == "torch" and "_modules" not in self.__dict__:
-            object.__setattr__(self, name, value)
-        else:
+        # What is set before the graph is there is tracked through the graph, so that weights have
+        # one order on every backend, the encoder's first. (torch.nn.Module would refuse it too.)
+        if "_has_graph" in self.__dict__:
             super().__setattr__(name, value)
+        else:
+            object.__setattr__(self, name, value)
 
     def extra_inputs(self):
         """Inputs beside the encoder's: dict of `keras.Input`."""
