@@ -34,7 +34,7 @@ def fill(text_model, text, top):
     model = text_model.model
     # In this text, which is ours, [MASK] is meant as the token.
     tokenizer = text_model.preprocessor.tokenizer.with_options(special_tokens_in_text=True)
-    preprocessor = type(text_model.preprocessor)(tokenizer, **text_model.preprocessor.get_config())
+    preprocessor = text_model.preprocessor.with_options(tokenizer=tokenizer)
     inputs = {name: np.asarray(value) for name, value in preprocessor([text]).items()}
     places = np.flatnonzero(inputs["token_ids"][0] == tokenizer.mask_id)
     if not len(places):

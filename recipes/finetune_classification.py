@@ -22,7 +22,7 @@ from typing import Literal
 import keras
 import tyro
 
-from kctx import convert, data, evaluation, heads, presets, training
+from kctx import convert, data, evaluation, files, heads, presets, training
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +43,10 @@ class Config:
     """column of the label"""
     encoding: str = "utf-8"
     """encoding of the files"""
+    format: Literal["auto", "tsv", "csv", "jsonl"] = "auto"
+    """of the files; auto: by the ends of their names"""
+    header: Literal["auto", "yes", "no"] = "auto"
+    """whether the first row names the columns"""
     quoting: Literal["auto", "yes", "no"] = "auto"
     """whether fields are quoted as in CSV; auto: in .csv files"""
     extra_columns: bool = False
@@ -74,6 +78,9 @@ class Config:
     """go on with a broken run"""
 
 
+CHOICES = {"auto": "auto", "yes": True, "no": False}
+
+
 def read(config, path, label_names=None):
     """Examples of a file, with the columns and the reading options of the run."""
 
@@ -85,7 +92,9 @@ def read(config, path, label_names=None):
         column(config.text),
         column(config.pair),
         column(config.label),
-        quoting={"auto": "auto", "yes": True, "no": False}[config.quoting],
+        format=config.format,
+        header=CHOICES[config.header],
+        quoting=CHOICES[config.quoting],
         encoding=config.encoding,
         label_names=label_names,
         regression=config.task == "regression",
@@ -143,7 +152,7 @@ def write_report(config, text_model, dev):
     if names is not None:
         ids = [names.index(prediction["label"]) for prediction in predictions]
         evaluation.confusion_matrix(dev.labels, ids, names, config.output / "confusion.png")
-    (config.output / "metrics.json").write_text(json.dumps(metrics, indent=2), encoding="utf-8")
+    files.write_json(config.output / "metrics.json", metrics)
     for name, value in metrics.items():
         print(f"{name:<12} {value:.4f}")
 

@@ -17,14 +17,23 @@ tensorboard/ and metrics.json. What was measured with this recipe stands in the 
 """
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import tyro
 
-from kctx import data, evaluation, models, objectives, preprocessors, presets, tokenizers, training
+from kctx import (
+    data,
+    evaluation,
+    files,
+    models,
+    objectives,
+    preprocessors,
+    presets,
+    tokenizers,
+    training,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,40 +110,39 @@ def make_tokenizer(config):
     if path is None and own.is_file() and config.resume:
         path = own
     if path is None:
-        files = data.Corpus(config.corpus, encoding=config.encoding).files
+        texts = data.Corpus(config.corpus, encoding=config.encoding).files
         return tokenizers.train_wordpiece(
-            files, config.vocabulary_size, config.lowercase, encoding=config.encoding, path=own
+            texts, config.vocabulary_size, config.lowercase, encoding=config.encoding, path=own
         )
     return tokenizers.WordPieceTokenizer(path, lowercase=config.lowercase)
 
 
-def make_corpus(config, files):
+def make_corpus(config, texts):
     """The documents of text files."""
     split = {"auto": "auto", "yes": True, "no": False}[config.split_sentences]
-    return data.Corpus(files, config.encoding, split, config.max_document_bytes)
+    return data.Corpus(texts, config.encoding, split, config.max_document_bytes)
 
 
-def make_stream(config, tokenizer, files, **options):
+def make_stream(config, tokenizer, texts, **options):
     """Masked batches of pairs, streamed from text or from records."""
     masking = {
         "max_predictions": config.max_predictions,
         "whole_word": config.whole_word,
         "static_masking": config.static_masking > 0,
-        "vocabulary_size": tokenizer.vocabulary_size,
         "batch_size": config.batch_size,
         **options,
     }
-    if config.records and files is config.corpus:
+    if config.records and texts is config.corpus:
         if not config.records.is_dir():
             data.write_records(
-                make_corpus(config, files),
+                make_corpus(config, texts),
                 tokenizer,
                 config.records,
                 sequence_length=config.sequence_length,
             )
         return data.records_stream(config.records, tokenizer, seed=config.seed, **masking)
     return data.bert_pretraining_stream(
-        make_corpus(config, files),
+        make_corpus(config, texts),
         tokenizer,
         sequence_length=config.sequence_length,
         dupe_factor=max(config.static_masking, 1),
@@ -182,8 +190,10 @@ def main(config):
     if config.resume and config.init_from:
         raise SystemExit("--resume goes on with this run, --init-from starts another: give one.")
     tokenizer = make_tokenizer(config)
-    stream = make_stream(config, tokenizer, config.corpus)
     model = make_model(config, tokenizer)
+    stream = make_stream(
+        config, tokenizer, config.corpus, vocabulary_size=model.encoder.vocabulary_size
+    )
     print(f"{model.count_params():,} parameters, {tokenizer.vocabulary_size:,} tokens")
     schedule = training.WarmupLinearDecay(
         config.learning_rate, round(config.warmup * config.steps), config.steps
@@ -214,7 +224,7 @@ def main(config):
     metrics = evaluate(config, model, tokenizer) if config.held_out else {}
     for name, value in metrics.items():
         print(f"{name:<40} {value:.4f}")
-    (config.output / "metrics.json").write_text(json.dumps(metrics, indent=2), encoding="utf-8")
+    files.write_json(config.output / "metrics.json", metrics)
     print(
         f"Saved {config.output / 'preset'}, to be fine-tuned, and {config.output / 'pretraining'}"
     )

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -404,28 +403,3 @@ def test_stale_parts_do_not_survive(tmp_path):
     presets.save(tmp_path / "p", make_encoder())
     loaded = presets.load(tmp_path / "p")
     assert (loaded.task, loaded.labels, loaded.preprocessor) == (None, None, None)
-
-
-@pytest.mark.once
-def test_kill_while_replacing(tmp_path):
-    """A process that does nothing but replace a folder is killed many times: it stays whole."""
-    program = (
-        "import sys, itertools; sys.path.insert(0, sys.argv[2])\n"
-        "import importlib.util\n"
-        "spec = importlib.util.spec_from_file_location('atomic_folder', sys.argv[3])\n"
-        "module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)\n"
-        "for i in itertools.count():\n"
-        "    with module.replaced_folder(sys.argv[1], ('a', 'b')) as new:\n"
-        "        for name in ('a', 'b'): (new / name).write_text(str(i) * 10000)\n"
-        "    print(i, flush=True)\n"
-    )
-    source = Path(presets.__file__).parent / "atomic_folder.py"
-    for attempt in range(8):
-        command = [sys.executable, "-c", program, tmp_path / "p", ".", source]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE)
-        for _ in range(1 + attempt):
-            assert child.stdout.readline()
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        first, second = ((tmp_path / "p" / name).read_text() for name in ("a", "b"))
-        assert first == second and len(first) >= 10000

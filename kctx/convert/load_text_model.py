@@ -1,8 +1,9 @@
 """Published checkpoints with their tokenizers, ready for raw text."""
 
 from kctx.convert.load import load_model, load_preset_folder
-from kctx.convert.source import is_preset, open_source, read_json
+from kctx.convert.source import is_preset, open_source
 from kctx.convert.wordpiece_settings import load_tokenizer
+from kctx.files import read_json
 from kctx.heads import Classifier
 from kctx.preprocessors import BERTPreprocessor
 from kctx.presets import TextModel

@@ -1,7 +1,5 @@
 """Our models as folders that Hugging Face's libraries load."""
 
-import json
-
 import keras
 import numpy as np
 
@@ -15,10 +13,11 @@ from kctx.convert.bert_names import (
 )
 from kctx.convert.published_tokenizer import published_tokenizer
 from kctx.convert.safetensors_file import write_safetensors
+from kctx.files import replaced_folder, write_json
 from kctx.heads import Classifier, Regressor, encoder_of
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
-from kctx.presets import TextModel, replaced_folder
+from kctx.presets import TextModel
 
 FILES = ("config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json", "tokenizer.json")
 
@@ -76,12 +75,12 @@ def save_huggingface(model, folder, tokenizer=None, labels=None, weights_dtype="
                 name = name.removeprefix("bert.")
             tensors[name] = _tensor(resolve(part.root, row.target), row.huggingface_transposed)
     with replaced_folder(folder, FILES) as new:
-        _write_json(new / "config.json", config)
+        write_json(new / "config.json", config)
         write_safetensors(new / "model.safetensors", tensors, weights_dtype)
         if tokenizer is not None:
             fast, slow = published_tokenizer(tokenizer, encoder.max_sequence_length)
-            _write_json(new / "tokenizer.json", fast)
-            _write_json(new / "tokenizer_config.json", slow)
+            write_json(new / "tokenizer.json", fast)
+            write_json(new / "tokenizer_config.json", slow)
             lines = "".join(f"{token}\n" for token in tokenizer.vocabulary)
             (new / "vocab.txt").write_bytes(lines.encode("utf-8"))
 
@@ -149,8 +148,3 @@ def _tensor(variable, transposed):
         return np.asarray(values.T if transposed else values)
 
     return (shape[::-1] if transposed else shape), read
-
-
-def _write_json(path, value):
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")

@@ -1,12 +1,12 @@
 """What lies at a path: which format, with which configuration."""
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kctx.convert.safetensors_file import SafetensorsCheckpoint
 from kctx.convert.tensorflow_checkpoint import TensorFlowCheckpoint, find_prefix
 from kctx.convert.torch_file import TorchCheckpoint
+from kctx.files import read_json
 
 # Files of a Hugging Face folder, in the order in which they are preferred.
 WEIGHTS = {
@@ -83,21 +83,6 @@ def _open_weights(path):
     if lost:
         raise ValueError(f"{path} names tensors that none of its shards holds: {lost[:5]}")
     return checkpoint
-
-
-def read_json(path):
-    """A JSON file that holds a dict.
-
-    Raises:
-        ValueError: it is not whole, or not UTF-8, or holds something else; names the file.
-    """
-    try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{path} must hold a dict. Received: {type(value).__name__}")
-    return value
 
 
 def _tensorflow_config(prefix):

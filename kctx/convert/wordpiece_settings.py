@@ -2,7 +2,7 @@
 
 import warnings
 
-from kctx.convert.source import read_json
+from kctx.files import read_json
 from kctx.tokenizers import WordPieceTokenizer
 from kctx.tokenizers.vocabulary import read_vocabulary
 

@@ -2,7 +2,7 @@
 
 from kctx.data.bert_pretraining import bert_pretraining_dataset, bert_pretraining_stream
 from kctx.data.corpus import Corpus
-from kctx.data.example_batches import batch_indices, batches
+from kctx.data.example_order import batch_indices
 from kctx.data.example_stream import ExampleStream
 from kctx.data.examples import Examples, read_examples
 from kctx.data.masking import mask_batch, mask_tokens, number_to_predict
@@ -10,7 +10,6 @@ from kctx.data.pairs import build_pairs, plan_pairs
 from kctx.data.records import records_stream, write_records
 from kctx.data.sentences import split_sentences
 from kctx.data.stream import PretrainingStream
-from kctx.data.token_id_check import check_token_ids
 
 __all__ = [
     "Corpus",
@@ -18,11 +17,9 @@ __all__ = [
     "Examples",
     "PretrainingStream",
     "batch_indices",
-    "batches",
     "bert_pretraining_dataset",
     "bert_pretraining_stream",
     "build_pairs",
-    "check_token_ids",
     "mask_batch",
     "mask_tokens",
     "number_to_predict",

@@ -9,10 +9,10 @@ import numpy as np
 from kctx.data.document_index import (
     check_encoding,
     cut_long_documents,
-    encoding_error,
     scan_documents,
 )
 from kctx.data.sentences import split_sentences as split_into_sentences
+from kctx.files import encoding_error
 
 _SAMPLE_DOCUMENTS = 64
 _SAMPLE_BYTES = 16384  # of each document of the sample

@@ -11,6 +11,8 @@ import zlib
 
 import numpy as np
 
+from kctx.files import encoding_error
+
 CHUNK_BYTES = 1 << 24
 _SPACE = b" \t\r\n\x0b\x0c"
 _SEPARATOR = re.compile(rb"\n(?:[ \t\r\x0b\x0c]*\n)+")
@@ -37,17 +39,6 @@ def check_encoding(encoding):
             f"convert the files to UTF-8 first. Received: encoding={encoding!r}"
         )
     return name
-
-
-def encoding_error(path, encoding, byte_offset, data=b""):
-    """The error for a file whose bytes are not text in the given encoding."""
-    hint = ""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        hint = " The file begins like UTF-16: convert it to UTF-8."
-    return ValueError(
-        f"{path} is not valid {encoding}: the byte at offset {byte_offset} does not fit. Give the "
-        f"encoding of the files (`encoding=`, for instance 'latin-1' or 'gb18030').{hint}"
-    )
 
 
 def scan_documents(path, encoding="utf-8", chunk_bytes=CHUNK_BYTES):

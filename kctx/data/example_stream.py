@@ -1,13 +1,13 @@
 """Endless shuffled batches of labelled examples, resumable at any batch."""
 
 import hashlib
-import json
 import math
 
 import numpy as np
 import tensorflow as tf
 
-from kctx.data.example_batches import batch_indices, example_columns
+from kctx.data.example_order import batch_indices, example_columns
+from kctx.data.tokenizer_checks import tokenizer_digest
 
 
 class ExampleStream:
@@ -75,15 +75,10 @@ class ExampleStream:
         digest = hashlib.sha256(self.labels.tobytes())
         for column in self.columns:
             digest.update(b"\0".join(column.tolist()))
-        preprocessor = {
-            "tokenizer": self.preprocessor.tokenizer.get_config(),
-            "vocabulary": self.preprocessor.tokenizer.vocabulary,
-            **self.preprocessor.get_config(),
-        }
-        text = json.dumps(preprocessor, sort_keys=True).encode()
         return {
             "examples": digest.hexdigest(),
-            "preprocessor": hashlib.sha256(text).hexdigest(),
+            "tokenizer_sha256": tokenizer_digest(self.preprocessor.tokenizer),
+            "preprocessor": self.preprocessor.get_config(),
             "batch_size": self.batch_size,
             "seed": self.seed,
             "window": self.window,

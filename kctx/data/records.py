@@ -6,7 +6,6 @@ without it is incomplete. Each record is a `tf.train.Example` with the int64 fea
 `random_next`.
 """
 
-import json
 import os
 
 import numpy as np
@@ -15,7 +14,9 @@ from rich.progress import Progress
 
 from kctx.data.block import Block
 from kctx.data.corpus_blocks import CorpusBlocks
-from kctx.data.stream import PretrainingStream, tokenizer_digest
+from kctx.data.stream import PretrainingStream
+from kctx.data.tokenizer_checks import tokenizer_digest
+from kctx.files import flush, read_json, write_json
 
 _FORMAT = 1
 _FEATURES = {
@@ -98,7 +99,7 @@ def write_records(
         "tokenizer_sha256": tokenizer_digest(tokenizer),
         "passes": passes,
     } | blocks.fingerprint()
-    _write_atomically(description, json.dumps(content, indent=1).encode())
+    write_json(description, content)
     return sum(shard["sequences"] for shard in shards)
 
 
@@ -120,8 +121,7 @@ class RecordBlocks:
             raise FileNotFoundError(
                 f"{folder} holds no records.json: no records, or writing them was interrupted."
             )
-        with open(description, encoding="utf-8") as file:
-            self.content = json.load(file)
+        self.content = read_json(description)
         if self.content.get("format") != _FORMAT:
             raise ValueError(
                 f"{description} has the format {self.content.get('format')!r}; this version reads "
@@ -204,16 +204,6 @@ def _write_shard(path, block):
                 )
             )
             writer.write(example.SerializeToString())
-    with open(temporary, "rb") as file:
-        os.fsync(file.fileno())
+    flush(temporary)
     os.replace(temporary, path)
     return os.path.getsize(path)
-
-
-def _write_atomically(path, data):
-    temporary = f"{path}.writing"
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

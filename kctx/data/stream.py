@@ -1,17 +1,15 @@
 """The stream of BERT's pretraining batches: masked, padded, seeded, resumable at any batch."""
 
 import collections
-import hashlib
-import itertools
-import json
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import tensorflow as tf
 
 from kctx.data.block import Block
+from kctx.data.blocks_in_order import blocks_in_order, next_address
 from kctx.data.masking import draw_uniforms, mask_batch
+from kctx.data.tokenizer_checks import check_vocabulary_size, tokenizer_digest
 
 _BLOCK_NAMES = ("tokens", "lengths", "first_lengths", "random_next", "keys")
 
@@ -130,7 +128,9 @@ class PretrainingStream:
         """Iterate over the same batches as dicts of numpy arrays."""
         begun_at, _, _, row, _ = start = self._start
         batch, rows, count, empty = begun_at, [], 0, 0
-        for epoch, position, block in self._blocks_in_order(*start[1:3], start[4]):
+        for epoch, position, block in blocks_in_order(
+            self.blocks, self.epochs, self.workers, *start[1:3], start[4]
+        ):
             empty = 0 if len(block) else empty + 1
             if empty >= self.blocks.num_blocks(epoch):
                 raise ValueError("No document of the corpus gives a single sequence.")
@@ -143,7 +143,7 @@ class PretrainingStream:
                     if row < len(block):
                         self._note(batch, epoch, position, row, block)
                     else:
-                        self._note(batch, *self._next_address(epoch, position), 0, None)
+                        self._note(batch, *next_address(self.blocks, epoch, position), 0, None)
                     yield self._masked(batch - 1, Block.concatenate(rows))
                     rows, count = [], 0
             row = 0
@@ -185,42 +185,6 @@ class PretrainingStream:
             weight["next_sentence"] = np.ones(len(rows), np.float32)
         return x, y, weight
 
-    def _blocks_in_order(self, epoch, position, block):
-        """Yields (epoch, position, block) from an address on, made ahead by the threads."""
-        made = None
-        if block is not None:
-            made = epoch, position, block
-            epoch, position = self._next_address(epoch, position)
-        addresses = self._addresses(epoch, position)
-        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="kctx-data")
-        try:
-            ahead = collections.deque()
-
-            def submit(count):
-                for address in itertools.islice(addresses, count):
-                    ahead.append((*address, pool.submit(self.blocks.block, *address)))
-
-            submit(self.workers)
-            if made is not None:
-                yield made
-            while ahead:
-                epoch, position, future = ahead.popleft()
-                block = future.result()
-                del future
-                submit(1)
-                yield epoch, position, block
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    def _addresses(self, epoch, position):
-        while self.epochs is None or epoch < self.epochs:
-            yield epoch, position
-            epoch, position = self._next_address(epoch, position)
-
-    def _next_address(self, epoch, position):
-        position += 1
-        return (epoch, position) if position < self.blocks.num_blocks(epoch) else (epoch + 1, 0)
-
     # ---- resuming
 
     def state_at(self, batches):
@@ -250,7 +214,6 @@ class PretrainingStream:
             "epoch": np.asarray(epoch, np.int64),
             "block": np.asarray(position, np.int64),
             "block_is_made": np.asarray(block is not None),
-            "fingerprint": np.asarray(json.dumps(self.fingerprint(), sort_keys=True)),
         }
         if block is not None:
             rest = block.rows(row, len(block))
@@ -260,20 +223,9 @@ class PretrainingStream:
     def restore(self, state):
         """Go on after the batch of a state: the next iterator begins there.
 
-        Raises:
-            ValueError: the state was made with other data, vocabulary or options; names them.
+        The state must come from a stream with the same `fingerprint()`, which
+        `kctx.training.Checkpoints` sees to.
         """
-        theirs, ours = json.loads(str(state["fingerprint"])), self.fingerprint()
-        differing = [
-            f"{name} (then {theirs.get(name)!r}, now {ours.get(name)!r})"
-            for name in sorted(theirs.keys() | ours.keys())
-            if theirs.get(name) != ours.get(name)
-        ]
-        if differing:
-            raise ValueError(
-                "The data differ from those of the checkpoint, so it cannot be resumed: "
-                + "; ".join(differing)
-            )
         block = None
         if bool(state["block_is_made"]):
             block = Block(*(np.asarray(state[name]) for name in _BLOCK_NAMES))
@@ -281,12 +233,6 @@ class PretrainingStream:
         with self._lock:
             self._start = (batch, epoch, position, 0, block)
             self._positions = collections.OrderedDict({batch: self._start})
-
-    def release(self, batches):
-        """Forget the states before that of `batches`, and the blocks they hold."""
-        with self._lock:
-            for batch in [known for known in self._positions if known < batches]:
-                del self._positions[batch]
 
     def fingerprint(self):
         """dict of everything that must be equal for the batches to be the same (JSON types)."""
@@ -307,20 +253,3 @@ class PretrainingStream:
             self._positions.move_to_end(batch)
             while len(self._positions) > self.history:
                 self._positions.popitem(last=False)
-
-
-def tokenizer_digest(tokenizer):
-    """SHA-256 over the vocabulary and the settings of a tokenizer, as hexadecimal str."""
-    settings = json.dumps(tokenizer.get_config(), sort_keys=True, default=str)
-    text = "\n".join([settings, *tokenizer.vocabulary])
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def check_vocabulary_size(tokenizer, vocabulary_size):
-    """Raises ValueError if the tokenizer makes ids beyond an embedding table of that many rows."""
-    if vocabulary_size is not None and tokenizer.vocabulary_size > vocabulary_size:
-        raise ValueError(
-            f"The tokenizer has {tokenizer.vocabulary_size} entries but the model's embedding "
-            f"table only {vocabulary_size}: build the model with "
-            f"vocabulary_size={tokenizer.vocabulary_size}."
-        )

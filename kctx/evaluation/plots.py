@@ -2,10 +2,10 @@
 
 import csv
 import math
-import os
-from pathlib import Path
 
 import numpy as np
+
+from kctx.files import whole_file
 
 
 def new_figure(width, height):
@@ -23,15 +23,9 @@ def new_figure(width, height):
 
 
 def save(figure, path):
-    """Writes the PNG beside `path`, then renames it."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        figure.savefig(partial, format="png", dpi=120)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    """Writes a PNG, whole or not at all."""
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=120)
 
 
 def read_columns(csv_path):

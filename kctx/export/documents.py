@@ -1,9 +1,8 @@
 """The files that go with a SavedModel: what a client and a server's keeper need to know."""
 
-import json
-
 from kctx.export.answers import MEANINGS
 from kctx.export.warmup import write_warmup
+from kctx.files import write_json, write_text
 
 INPUT_MEANINGS = {
     "text": "raw texts, UTF-8, any length",
@@ -92,11 +91,7 @@ def write_documents(folder, signatures, examples, facts):
     answers = signatures[DEFAULT](**examples[DEFAULT][0])
     answers = {key: as_json(answers[key]) for key in described[DEFAULT]["outputs"]}
     write_json(folder / "response_example.json", {"predictions": rows(answers)})
-    (folder / "README.md").write_text(readme(described, facts), encoding="utf-8")
-
-
-def write_json(path, value):
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(folder / "README.md", readme(described, facts))
 
 
 def models_config(name):

@@ -7,7 +7,6 @@ becomes the SavedModel. An error is left in `error.txt` for the caller.
 """
 
 import importlib
-import json
 import os
 import sys
 import traceback
@@ -26,13 +25,14 @@ from kctx.export.arguments import all_layers
 from kctx.export.documents import DEFAULT, write_documents
 from kctx.export.graph import TextGraph
 from kctx.export.stored_weights import StoredWeights
+from kctx.files import read_json
 
 
 def main(job_folder):
     """Runs the job; returns the exit status."""
     job_folder = Path(job_folder)
     try:
-        rebuild(job_folder, json.loads((job_folder / "job.json").read_text(encoding="utf-8")))
+        rebuild(job_folder, read_json(job_folder / "job.json"))
     except Exception as error:
         traceback.print_exc()
         (job_folder / "error.txt").write_text(f"{error}", encoding="utf-8")
@@ -52,7 +52,9 @@ def rebuild(job_folder, job):
     if job["dtype"] is None:
         check_outputs(model, job_folder / "expected.npz")
     if job["task"] == "masked_lm":
-        preprocessor = with_special_tokens(preprocessor)
+        # [MASK] in a text is the mask token here.
+        tokenizer = preprocessor.tokenizer.with_options(special_tokens_in_text=True)
+        preprocessor = preprocessor.with_options(tokenizer=tokenizer)
 
     status("tracing the graphs")
     weights = StoredWeights(model, job["weights_dtype"])
@@ -94,12 +96,6 @@ def make_answer(job, preprocessor):
         return answers.Embedding(job["pooling"])
     tokenizer = preprocessor.tokenizer
     return answers.MaskedLM(tokenizer.vocabulary, tokenizer.mask_id, job["top_k"])
-
-
-def with_special_tokens(preprocessor):
-    """The same preprocessor, but `[MASK]` in a text is the mask token."""
-    tokenizer = preprocessor.tokenizer.with_options(special_tokens_in_text=True)
-    return type(preprocessor)(tokenizer, **preprocessor.get_config())
 
 
 def check_outputs(model, path):

@@ -1,7 +1,6 @@
 """One call from a trained model to a folder that TensorFlow Serving serves."""
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ import tensorflow as tf
 from kctx import presets
 from kctx.export.arguments import all_layers, check_arguments, default_examples
 from kctx.export.documents import models_config
-from kctx.presets import replaced_folder
+from kctx.files import replaced_folder, write_json, write_text
 
 
 class ExportError(RuntimeError):
@@ -125,7 +124,7 @@ def saved_model(
                 "top_k": top_k,
                 "examples": texts,
             }
-            (job_folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+            write_json(job_folder / "job.json", job)
             _run_child(job_folder, verbose)
             if not include_preset:
                 shutil.rmtree(preset)
@@ -136,7 +135,7 @@ def saved_model(
                 path.rmdir()
         raise
     if not (path / "models.config").exists():  # else it is the keeper's, who may have changed it
-        (path / "models.config").write_text(models_config(name), encoding="utf-8")
+        write_text(path / "models.config", models_config(name))
     _status(verbose, f"Exported {folder}")
     return folder
 

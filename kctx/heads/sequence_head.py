@@ -2,7 +2,7 @@
 
 import keras
 
-from kctx.layers import Pooling, truncated_normal
+from kctx.layers import Dropout, Pooling, truncated_normal
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -48,9 +48,7 @@ class Classifier(keras.layers.Layer):
         self.pool = None
         if self.pooling != "pooled":
             self.pool = Pooling(self.pooling, dtype=self.dtype_policy, name="pool")
-        self.pooled_dropout = keras.layers.Dropout(
-            self.dropout, dtype=self.dtype_policy, name="pooled_dropout"
-        )
+        self.pooled_dropout = Dropout(self.dropout, dtype=self.dtype_policy, name="pooled_dropout")
         self.dense = keras.layers.Dense(
             self.num_classes,
             kernel_initializer=truncated_normal(),

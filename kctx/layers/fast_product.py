@@ -39,7 +39,10 @@ def _jax_product(x, kernel, bias):
 
     if x.dtype != "bfloat16" or kernel.dtype != x.dtype or jax.default_backend() != "cpu":
         return None
-    total = _jax_bfloat16_product()(x, kernel)  # float32
+    multiply = _jax_bfloat16_product()
+    if multiply is None:
+        return None
+    total = multiply(x, kernel)  # float32
     if bias is not None:
         total = total + bias.astype("float32")
     return total.astype(x.dtype)
@@ -48,7 +51,11 @@ def _jax_product(x, kernel, bias):
 @functools.cache
 def _jax_bfloat16_product():
     import jax
-    from jax.experimental.layout import Layout, with_layout_constraint
+
+    try:
+        from jax.experimental.layout import Layout, with_layout_constraint
+    except ImportError:  # another version of an experimental part of JAX
+        return None
 
     def by_rows(matrix):
         return with_layout_constraint(matrix, Layout((0, 1)))

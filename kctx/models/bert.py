@@ -3,6 +3,7 @@
 import keras
 
 from kctx.layers import (
+    Dropout,
     PositionEmbedding,
     PostNormBlock,
     SegmentEmbedding,
@@ -129,9 +130,7 @@ class BERT(Encoder):
         self.embedding_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=dtype, name="embedding_norm"
         )
-        self.embedding_dropout = keras.layers.Dropout(
-            dropout, dtype=dtype, name="embedding_dropout"
-        )
+        self.embedding_dropout = Dropout(dropout, dtype=dtype, name="embedding_dropout")
         self.blocks = [
             PostNormBlock(
                 num_heads,

@@ -1,8 +1,8 @@
 """Raw text to one encoder's named inputs: one file per input convention."""
 
-import json
 from pathlib import Path
 
+from kctx.files import read_json
 from kctx.preprocessors.bert import BERTPreprocessor
 
 _CLASSES = {"BERTPreprocessor": BERTPreprocessor}
@@ -18,7 +18,7 @@ def load(folder):
     path = Path(folder) / "preprocessor.json"
     if not path.is_file():
         raise FileNotFoundError(f"`folder` must hold a preprocessor.json. Received: {folder}")
-    stored = json.loads(path.read_text(encoding="utf-8"))
+    stored = read_json(path)
     if stored.get("class_name") not in _CLASSES:
         raise ValueError(
             f"{path} must name one of {sorted(_CLASSES)}. Received: {stored.get('class_name')!r}"

@@ -1,14 +1,13 @@
 """Raw text to BERT's inputs."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
+from kctx.files import write_json
 from kctx.tokenizers import WordPieceTokenizer
 from kctx.tokenizers.text_input import as_text_tensor
-from kctx.tokenizers.vocabulary import write_whole
 
 TRUNCATIONS = ("longest_first", "only_second")
 
@@ -201,8 +200,7 @@ class BERTPreprocessor:
         folder = Path(folder)
         self.tokenizer.save_assets(folder)
         config = {"class_name": type(self).__name__, "config": self.get_config()}
-        text = json.dumps(config, indent=2, ensure_ascii=False)
-        write_whole(folder / "preprocessor.json", text + "\n")
+        write_json(folder / "preprocessor.json", config)
 
     @classmethod
     def from_folder(cls, folder, config):

@@ -10,9 +10,8 @@ Nothing in it is code. An encoder's folder can also be read with
 `keras_nlp.models.Backbone.from_preset`, once kctx is imported.
 """
 
-from kctx.presets.atomic_folder import replaced_folder
 from kctx.presets.reading import load
 from kctx.presets.text_model import TextModel
 from kctx.presets.writing import save
 
-__all__ = ["TextModel", "load", "replaced_folder", "save"]
+__all__ = ["TextModel", "load", "save"]

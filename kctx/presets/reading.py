@@ -1,12 +1,12 @@
 """Reads a preset folder."""
 
-import json
 from pathlib import Path
 
 import h5py
 import keras
 
 from kctx import heads, models, objectives, preprocessors
+from kctx.files import read_json
 from kctx.presets.task import check_preprocessor, check_task
 from kctx.presets.text_model import TextModel
 from kctx.presets.writing import FORMAT_VERSION
@@ -37,7 +37,7 @@ def load(folder, dtype=None):
     if absent:
         raise FileNotFoundError(f"The preset {folder} lacks {', '.join(absent)}")
     if (folder / "metadata.json").is_file():
-        version = _read_json(folder / "metadata.json").get("format_version", FORMAT_VERSION)
+        version = read_json(folder / "metadata.json").get("format_version", FORMAT_VERSION)
         if version > FORMAT_VERSION:
             raise ValueError(
                 f"The preset {folder} was written by a newer kctx: its layout has version "
@@ -51,7 +51,7 @@ def load(folder, dtype=None):
         check_preprocessor(model, preprocessor)
     task = {}
     if (folder / "task.json").is_file():
-        task = _read_json(folder / "task.json")
+        task = read_json(folder / "task.json")
     try:
         task, labels = check_task(model, task.get("task"), task.get("labels"))
     except ValueError as error:
@@ -61,7 +61,7 @@ def load(folder, dtype=None):
 
 def _build(path, dtype):
     """The model of a config.json, randomly initialised."""
-    config = _read_json(path)
+    config = read_json(path)
     if "registered_name" not in config or not isinstance(config.get("config"), dict):
         raise ValueError(
             f"{path} is not the configuration of a preset. Checkpoints of other libraries are "
@@ -116,13 +116,3 @@ def _load_weights(model, path):
         model.load_weights(path)
     except (ValueError, KeyError, OSError) as error:
         raise ValueError(f"{path} does not fit the model of config.json: {error}") from error
-
-
-def _read_json(path):
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{path} must hold a dict. Received: {type(value).__name__}")
-    return value

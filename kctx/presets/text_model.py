@@ -5,6 +5,7 @@ import numpy as np
 
 from kctx.heads import encoder_of
 from kctx.presets.writing import save
+from kctx.training import default_jit
 
 # Lengths are rounded up to a multiple of this, and batches to a power of two, so that few shapes
 # are ever compiled.
@@ -28,6 +29,9 @@ class TextModel:
         self.preprocessor = preprocessor
         self.task = task
         self.labels = labels
+        if not model.compiled:
+            # Keras by itself would have XLA compile TensorFlow's predictions, on a CPU too.
+            model.jit_compile = default_jit()
 
     @property
     def encoder(self):

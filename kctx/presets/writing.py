@@ -1,12 +1,11 @@
 """Writes a preset folder."""
 
 import contextlib
-import json
 
 import keras
 
 import kctx
-from kctx.presets.atomic_folder import replaced_folder
+from kctx.files import replaced_folder, write_json
 from kctx.presets.task import check_preprocessor, check_task
 
 FORMAT_VERSION = 1
@@ -55,14 +54,14 @@ def save(folder, model, preprocessor=None, task=None, labels=None):
         "parameter_count": model.count_params(),
     }
     with replaced_folder(folder, FILES) as new:
-        _write_json(new / "config.json", config)
-        _write_json(new / "metadata.json", metadata)
+        write_json(new / "config.json", config)
+        write_json(new / "metadata.json", metadata)
         with _without_optimizer(model):
             model.save_weights(new / "model.weights.h5")
         if preprocessor is not None:
             preprocessor.save(new)
         if task is not None:
-            _write_json(new / "task.json", {"task": task, "labels": labels})
+            write_json(new / "task.json", {"task": task, "labels": labels})
 
 
 @contextlib.contextmanager
@@ -94,8 +93,3 @@ def _holds_lambda(config):
             return True
         return any(_holds_lambda(value) for value in config.values())
     return isinstance(config, (list, tuple)) and any(_holds_lambda(value) for value in config)
-
-
-def _write_json(path, value):
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")

@@ -10,10 +10,12 @@ import tensorflow as tf
 import tokenizers
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from kctx.files import encoding_error
 from kctx.tokenizers.text_input import as_text_tensor
 from kctx.tokenizers.unicode_tables import unicode_tables
 from kctx.tokenizers.vocabulary import write_vocabulary
-from kctx.tokenizers.wordpiece import MAX_TOKEN_BYTES, SUFFIX_INDICATOR, WordPieceTokenizer
+from kctx.tokenizers.vocabulary_checks import MAX_TOKEN_BYTES, SUFFIX_INDICATOR
+from kctx.tokenizers.wordpiece import WordPieceTokenizer
 from kctx.tokenizers.words import split_words
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -95,7 +97,6 @@ def train_wordpiece(
         max_word_chars=max_word_chars,
     )
     if path is not None:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_vocabulary(tokenizer.vocabulary, path)
     return tokenizer
 
@@ -158,9 +159,8 @@ def _lines(source, encoding, progress):
                     try:
                         yield line.decode(encoding)
                     except UnicodeDecodeError as error:
-                        raise ValueError(
-                            f"{file} is not valid {encoding} at byte {offset + error.start}"
-                        ) from None
+                        place = offset + error.start
+                        raise encoding_error(file, encoding, place, line) from error
                     offset += len(line)
                     bar.update(task, advance=len(line))
 

@@ -1,8 +1,8 @@
 """Vocabulary files: one token a line, the line's number is its id."""
 
-import os
-import tempfile
 from pathlib import Path
+
+from kctx.files import encoding_error, write_text
 
 
 def read_vocabulary(path):
@@ -25,9 +25,7 @@ def read_vocabulary(path):
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not valid UTF-8 at byte {error.start}: {data[error.start]:#04x}"
-        ) from None
+        raise encoding_error(path, "utf-8", error.start, data) from error
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -45,21 +43,4 @@ def write_vocabulary(vocabulary, path):
             raise ValueError(
                 f"A token with a line end cannot be stored. Received: {token!r} at {index}"
             )
-    write_whole(path, "".join(f"{token}\n" for token in vocabulary))
-
-
-def write_whole(path, text):
-    """Writes a UTF-8 file beside its place and renames it, so that none is ever half written."""
-    path = Path(path)
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as file:
-        try:
-            file.write(text.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-            os.chmod(file.name, 0o644)  # temporary files are made for their owner alone
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    write_text(path, "".join(f"{token}\n" for token in vocabulary))

@@ -1,22 +1,24 @@
 """WordPiece, as BERT has it."""
 
-import json
 import os
-import warnings
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from kctx.files import read_json, write_json
 from kctx.tokenizers.decode import join_pieces
 from kctx.tokenizers.text_input import with_rank
-from kctx.tokenizers.unicode_tables import is_punctuation, normalize, unicode_tables
-from kctx.tokenizers.vocabulary import read_vocabulary, write_vocabulary, write_whole
+from kctx.tokenizers.unicode_tables import unicode_tables
+from kctx.tokenizers.vocabulary import read_vocabulary, write_vocabulary
+from kctx.tokenizers.vocabulary_checks import (
+    SUFFIX_INDICATOR,
+    check_apart,
+    check_vocabulary,
+    warn_of_unreachable,
+)
 from kctx.tokenizers.words import split_words
-
-SUFFIX_INDICATOR = "##"
-MAX_TOKEN_BYTES = 256  # of the trie that TensorFlow Text builds, without the suffix indicator
 
 
 class WordPieceTokenizer:
@@ -78,33 +80,15 @@ class WordPieceTokenizer:
             "separator_token": separator_token,
             "mask_token": mask_token,
         }
-        if not self.vocabulary:
-            raise ValueError("`vocabulary` must hold at least the special tokens. Received: none")
-        self._ids = {}
-        for index, token in enumerate(self.vocabulary):
-            if self._ids.setdefault(token, index) != index:
-                raise ValueError(
-                    "`vocabulary` must not repeat a token. "
-                    f"Received: {token!r} at {self._ids[token]} and at {index}"
-                )
+        self._ids = check_vocabulary(self.vocabulary, self.special_tokens)
         for role, token in self.special_tokens.items():
-            if token not in self._ids:
-                raise ValueError(
-                    f"`vocabulary` must hold the special tokens. Received: {len(self.vocabulary)} "
-                    f"tokens without {role}={token!r}"
-                )
             setattr(self, role, token)
             setattr(self, f"{role.removesuffix('_token')}_id", self._ids[token])
-        for index, token in enumerate(self.vocabulary):
-            size = len(token.removeprefix(SUFFIX_INDICATOR).encode("utf-8"))
-            if size > MAX_TOKEN_BYTES or "\0" in token:
-                raise ValueError(
-                    f"A token must not exceed {MAX_TOKEN_BYTES} bytes nor hold NUL. "
-                    f"Received: {token!r} at {index}"
-                )
         if special_tokens_in_text:
             check_apart(sorted(set(self.special_tokens.values())))
-        self._warn_of_unreachable()
+        warn_of_unreachable(
+            self.vocabulary, self.special_tokens, self.lowercase, self.strip_accents
+        )
         self._tables = unicode_tables(self.lowercase, self.strip_accents, self.split_cjk)
         self._pieces = tf_text.FastWordpieceTokenizer(
             self.vocabulary,
@@ -243,47 +227,11 @@ class WordPieceTokenizer:
     def save_assets(self, folder):
         """Writes vocabulary.txt and tokenizer.json."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         write_vocabulary(self.vocabulary, folder / "vocabulary.txt")
-        config = json.dumps(self.get_config(), indent=2, ensure_ascii=False)
-        write_whole(folder / "tokenizer.json", config + "\n")
+        write_json(folder / "tokenizer.json", self.get_config())
 
     @classmethod
     def from_folder(cls, folder):
         """Reads what `save_assets` wrote."""
-        config = json.loads((Path(folder) / "tokenizer.json").read_text(encoding="utf-8"))
+        config = read_json(Path(folder) / "tokenizer.json")
         return cls(Path(folder) / "vocabulary.txt", **config)
-
-    def _warn_of_unreachable(self):
-        """Entries that no text can give, since normalisation changes them: a wrong setting.
-
-        Not counted is what no setting would reach, such as [unused1] and other long tokens with
-        punctuation.
-        """
-        unreachable = [
-            token
-            for token in self.vocabulary
-            if token not in self.special_tokens.values()
-            and (len(token) == 1 or not any(map(is_punctuation, token.removeprefix("##"))))
-            and normalize(token, self.lowercase, self.strip_accents) != token
-        ]
-        if unreachable:
-            warnings.warn(
-                f"{len(unreachable)} of {len(self.vocabulary)} vocabulary entries cannot be "
-                f"reached with lowercase={self.lowercase}, strip_accents={self.strip_accents}, "
-                f"for instance {unreachable[:5]}. Is this a cased vocabulary?",
-                stacklevel=3,
-            )
-
-
-def check_apart(tokens):
-    """Raises ValueError where two tokens, or one with itself, could share characters of a text."""
-    for first in tokens:
-        for second in tokens:
-            contained = first != second and second in first
-            sizes = range(1, min(len(first), len(second)))
-            if contained or any(first.endswith(second[:size]) for size in sizes):
-                raise ValueError(
-                    "With `special_tokens_in_text`, special tokens must not overlap. "
-                    f"Received: {first!r} and {second!r}"
-                )

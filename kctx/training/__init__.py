@@ -15,7 +15,7 @@ from kctx.training.loss_scale import LossScale
 from kctx.training.optimizers import AdamW
 from kctx.training.reports import reports
 from kctx.training.schedules import WarmupLinearDecay
-from kctx.training.setup import Setup, setup
+from kctx.training.setup import Setup, default_jit, setup
 from kctx.training.step_callback import StepCallback
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "StopOnNonFinite",
     "TensorBoardLog",
     "WarmupLinearDecay",
+    "default_jit",
     "fit_steps",
     "init_from",
     "reports",

@@ -2,13 +2,14 @@
 
 import contextlib
 import csv
+import io
 import math
-import os
 import time
 from pathlib import Path
 
 import keras
 
+from kctx.files import write_text
 from kctx.training.step_callback import StepCallback
 
 
@@ -80,6 +81,7 @@ class Progress(StepCallback):
         logs.update(self._values)
 
     def on_epoch_end(self, epoch, logs=None):
+        self._renew()  # the row of a log that ends here must not show an earlier step's rate
         logs.update(self._values)
 
 
@@ -112,14 +114,11 @@ class CSVLog(StepCallback):
             return [row for row in csv.DictReader(file) if None not in row.values()]
 
     def _rewrite(self, rows):
-        partial = self.path.with_name(f".{self.path.name}.partial")
-        with open(partial, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, self._fields, restval="")
-            writer.writeheader()
-            writer.writerows(rows)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, self.path)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, self._fields, restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_text(self.path, text.getvalue())
 
     def _write(self, values):
         new = [name for name in values if name not in self._fields]
@@ -133,7 +132,6 @@ class CSVLog(StepCallback):
             csv.DictWriter(file, self._fields, restval="").writerow(row)
 
     def on_train_begin(self, logs=None):
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._fields = ["step"]
         rows = [row for row in self._read() if int(row["step"]) <= self.step] if self.step else []
         if rows:

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from kctx.files import flush, whole_file, write_json
+
 MANIFEST = "manifest.json"
 
 
@@ -29,15 +31,6 @@ def step_folders(folder):
         if match and path.is_dir():
             found.append((int(match[1]), path))
     return sorted(found)
-
-
-def sync_folder(folder):
-    """Makes the names in `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def digest(path):
@@ -68,21 +61,16 @@ def write(folder, step, arrays, fingerprint):
         files = {}
         for stem, values in arrays.items():
             path = partial / f"{stem}.npz"
-            with open(path, "wb") as file:
+            with whole_file(path) as file:
                 np.savez(file, **values)
-                file.flush()
-                os.fsync(file.fileno())
             files[path.name] = {"bytes": path.stat().st_size, "sha256": digest(path)}
         manifest = {"format": 1, "step": step, "files": files, "fingerprint": fingerprint}
-        with open(partial / MANIFEST, "w", encoding="utf-8") as file:
-            json.dump(manifest, file, indent=1, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(partial)
+        write_json(partial / MANIFEST, manifest)
+        flush(partial)
         if final.exists():  # an earlier try at the same step that was found broken
             shutil.rmtree(final)
         os.rename(partial, final)
-        sync_folder(folder)
+        flush(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
         earlier = [path.name for _, path in step_folders(folder)]

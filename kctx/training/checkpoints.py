@@ -134,6 +134,8 @@ class Checkpoints(StepCallback):
     or a full disk while saving leaves the previous checkpoint whole. A new run does not start in
     a folder that holds checkpoints.
 
+    It saves at the end of a Keras epoch, which `fit_steps` makes an interval of steps.
+
     Example:
         checkpoints = Checkpoints("runs/bert", every=1000, stream=stream)
         fit_steps(model, dataset, total_steps=100_000, every=1000, checkpoints=checkpoints)
@@ -197,11 +199,19 @@ class Checkpoints(StepCallback):
                 "start anew from its weights use `init_from`. Received:\n  "
                 + "\n  ".join(changed[:20])
             )
-        assign_all(state_variables(model), checkpoint_files.read_arrays(path / "state.npz"))
-        if (path / "random.npz").exists():
-            self._random_states = checkpoint_files.read_arrays(path / "random.npz")
+        # All is read before anything is changed.
+        arrays = {
+            name.removesuffix(".npz"): checkpoint_files.read_arrays(path / name)
+            for name in manifest["files"]
+        }
+        absent = {"state"} | ({"stream"} if self.stream is not None else set())
+        absent -= set(arrays)
+        if absent:
+            raise ValueError(f"{path} holds no {' and no '.join(sorted(absent))}.npz")
+        assign_all(state_variables(model), arrays["state"])
+        self._random_states = arrays.get("random")
         if self.stream is not None:
-            self.stream.restore(checkpoint_files.read_arrays(path / "stream.npz"))
+            self.stream.restore(arrays["stream"])
         self.step = self._saved_step = int(manifest["step"])
         return self.step
 
@@ -236,7 +246,9 @@ class Checkpoints(StepCallback):
             restore_random_states(self._random_states)
             self._random_states = None
 
-    def on_step(self, logs):
+    def on_epoch_end(self, epoch, logs=None):
+        # At the end of an interval and after all other callbacks, so that a kill after the save
+        # loses no row of a log and no evaluation.
         if self.step // self.every > self._saved_step // self.every:
             self.save()
 

@@ -1,9 +1,8 @@
 """Keeps the best epoch of a fine-tuning run."""
 
-import json
-import os
 from pathlib import Path
 
+from kctx.files import read_json, write_json
 from kctx.training.step_callback import StepCallback
 
 
@@ -28,7 +27,7 @@ class KeepBest(StepCallback):
 
     def on_train_begin(self, logs=None):
         if self.step and self.path.is_file():
-            self.best = json.loads(self.path.read_text(encoding="utf-8"))
+            self.best = read_json(self.path)
 
     def on_epoch_end(self, epoch, logs=None):
         self.sync()
@@ -37,9 +36,6 @@ class KeepBest(StepCallback):
         if self.best is None or metrics[decisive] > self.best[decisive]:
             self.best = {**metrics, "step": self.step}
             self.save()
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            partial = self.path.with_name(f".{self.path.name}.partial")
-            partial.write_text(json.dumps(self.best, indent=2), encoding="utf-8")
-            os.replace(partial, self.path)
+            write_json(self.path, self.best)
         if logs is not None:
             logs.update({f"val_{name}": value for name, value in metrics.items()})

@@ -5,6 +5,7 @@ import dataclasses
 import keras
 
 from kctx.training.loss_scale import LossScale
+from kctx.training.memory import keep_freed_memory
 
 JIT_CHOICES = ("auto", True, False)
 
@@ -65,8 +66,15 @@ def choose_jit(backend, device):
     return True, f"XLA fuses elementwise work on {device}"
 
 
+def default_jit():
+    """Whether to compile on this backend and device, what `setup` chooses by itself."""
+    return choose_jit(keras.config.backend(), device_kind())[0]
+
+
 def setup(seed=0, dtype="float32", jit_compile="auto"):
     """Sets seeds and the dtype policy of everything made from now on, and chooses compilation.
+
+    Under JAX on a CPU it also has the C library keep freed memory, see `keep_freed_memory`.
 
     Args:
         seed: int in [0, 2**32), for Python, NumPy and the backend.
@@ -103,6 +111,8 @@ def setup(seed=0, dtype="float32", jit_compile="auto"):
         else:
             reason = "asked for"
         chosen = bool(jit_compile)
+    if backend == "jax" and device == "cpu":
+        keep_freed_memory()
     keras.utils.set_random_seed(seed)
     keras.config.set_dtype_policy(policy)
     return Setup(backend, device, policy.name, seed, chosen, reason)

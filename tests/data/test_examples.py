@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from kctx.data import batch_indices, batches, read_examples
+from kctx.data import ExampleStream, batch_indices, read_examples
 
 pytestmark = pytest.mark.once
 
@@ -188,37 +188,68 @@ def joined(lists):
     return list(itertools.chain.from_iterable(lists))
 
 
-def numbers(dataset):
+def numbers(dataset, steps):
     """The number at the end of each text, batch by batch."""
     found = []
-    for x, _ in dataset.as_numpy_iterator():
+    for x, _ in dataset.take(steps).as_numpy_iterator():
         rows = ["".join(map(chr, row[row > 0])) for row in x["token_ids"]]
         found.append([int(row[-3:]) for row in rows])
     return found
 
 
-def test_batches_in_order_and_shuffled(tmp_path):
+def test_stream_takes_each_example_once_an_epoch_in_a_new_order(tmp_path):
     examples = examples_of(tmp_path)
-    plain = batches(examples, preprocess, 8, shuffle=False)
-    assert joined(numbers(plain)) == list(range(50)) == joined(numbers(plain))
-    assert plain.cardinality().numpy() == 7 and len(numbers(plain)[-1]) == 2
-    one, other = (batches(examples, preprocess, 8, seed=3) for _ in range(2))
-    first, second = numbers(one), numbers(one)
-    assert first != second and sorted(joined(first)) == sorted(joined(second)) == list(range(50))
-    assert [numbers(other), numbers(other)] == [first, second]
-    assert numbers(batches(examples, preprocess, 8, seed=4)) != first
-    dropped = batches(examples, preprocess, 8, drop_remainder=True)
-    assert [len(b) for b in numbers(dropped)] == [8] * 6 and dropped.cardinality().numpy() == 6
+    stream = ExampleStream(examples, preprocess, 8, seed=3)
+    assert stream.steps_per_epoch == 7
+    batches = numbers(stream.dataset(), 14)
+    first, second = batches[:7], batches[7:]
+    assert sorted(joined(first)) == sorted(joined(second)) == list(range(50))
+    assert first != second
+    assert numbers(ExampleStream(examples, preprocess, 8, seed=3).dataset(), 14) == batches
+    assert numbers(ExampleStream(examples, preprocess, 8, seed=4).dataset(), 7) != first
+
+
+@pytest.mark.parametrize("step", [0, 3, 7, 12])
+def test_stream_resumes_at_any_batch(tmp_path, step):
+    examples = examples_of(tmp_path)
+    whole = numbers(ExampleStream(examples, preprocess, 8).dataset(), 16)
+    resumed = ExampleStream(examples, preprocess, 8)
+    resumed.restore(ExampleStream(examples, preprocess, 8).state_at(step))
+    assert numbers(resumed.dataset(), 16 - step) == whole[step:]
+
+
+def test_stream_fingerprint_tells_other_data(kctx_data, tmp_path):
+    from kctx.preprocessors import BERTPreprocessor
+    from kctx.tokenizers import WordPieceTokenizer
+
+    tokenizer = WordPieceTokenizer(str(kctx_data / "tokenizers/bert-base-uncased/vocab.txt"))
+    examples = examples_of(tmp_path)
+
+    def of(examples=examples, length=16, **options):
+        return ExampleStream(examples, BERTPreprocessor(tokenizer, length), **options).fingerprint()
+
+    assert of() == of()
+    assert of(length=17) != of() != of(seed=1)
+    assert of(batch_size=8) != of() != of(examples.take(range(49)))
 
 
 def test_labels_follow_their_texts(tmp_path):
     for regression in (False, True):
-        dataset = batches(examples_of(tmp_path, regression=regression), preprocess, 8)
-        for x, y in dataset.as_numpy_iterator():
+        stream = ExampleStream(examples_of(tmp_path, regression=regression), preprocess, 8)
+        for x, y in stream.dataset().take(7).as_numpy_iterator():
             numbers_ = [int("".join(map(chr, row[row > 0]))[-3:]) for row in x["token_ids"]]
             expected = np.array([n % 3 for n in numbers_])
             assert (y == (expected[:, None] if regression else expected)).all()
             assert y.dtype == (np.float32 if regression else np.int32)
+
+
+def test_split_and_take(tmp_path):
+    examples = examples_of(tmp_path)
+    rest, held_out = examples.split(every=10)
+    assert (len(rest), len(held_out)) == (45, 5)
+    assert held_out.texts == examples.texts[9::10]
+    assert sorted(rest.lines + held_out.lines) == examples.lines
+    assert held_out.labels == examples.labels[9::10]
 
 
 def test_window_saves_padding_and_loses_nothing():
@@ -238,14 +269,14 @@ def test_unlabelled_examples(tmp_path):
     path = write(tmp_path / "a.tsv", "s\ty\na\t0\nb\t\n")
     without = read_examples(path, text="s")
     with pytest.raises(ValueError, match="no labels: give `label=`"):
-        batches(without, preprocess)
+        ExampleStream(without, preprocess)
     part = read_examples(path, text="s", label="y", allow_unlabelled=True)
     with pytest.raises(ValueError, match="line 3 has no label"):
-        batches(part, preprocess)
-    x = next(iter(batches(part, preprocess, shuffle=False, with_labels=False)))
-    assert x["token_ids"].numpy().tolist() == [[97], [98]]
-    with pytest.raises(ValueError, match="batch_size=0"):
-        batches(part, preprocess, 0)
+        ExampleStream(part, preprocess)
+    with pytest.raises(ValueError, match="`batch_size` must be at least 1. Received: 0"):
+        ExampleStream(part, preprocess, 0)
+    with pytest.raises(ValueError, match="at least one row"):
+        ExampleStream(part.take([]), preprocess)
 
 
 def test_real_preprocessor_and_pairs(kctx_data):
@@ -257,8 +288,9 @@ def test_real_preprocessor_and_pairs(kctx_data):
         kctx_data / "mrpc/msr_paraphrase_train.txt", "#1 String", "#2 String", "Quality"
     )
     preprocessor = BERTPreprocessor(tokenizer, sequence_length=64)
-    dataset = batches(examples, preprocessor, 16, shuffle=False)
-    x, y = next(iter(dataset))
-    expected = preprocessor(examples.texts[:16], examples.pairs[:16])
+    stream = ExampleStream(examples, preprocessor, 16, window=0)
+    x, y = next(iter(stream.dataset()))
+    chosen = examples.take(batch_indices(stream.lengths, 16, [0, 0])[0])
+    expected = preprocessor(chosen.texts, chosen.pairs)
     assert all((x[name].numpy() == expected[name].numpy()).all() for name in expected)
-    assert y.numpy().tolist() == examples.labels[:16]
+    assert y.numpy().tolist() == chosen.labels

@@ -84,7 +84,8 @@ def test_masked_lm_fills_masks_written_in_the_text(tmp_path):
         objectives.Joint([objectives.MaskedLM(encoder), objectives.NextSentence(encoder)])
     )
     plain = make_preprocessor()
-    preprocessor = rebuild.with_special_tokens(plain)
+    tokenizer = plain.tokenizer.with_options(special_tokens_in_text=True)
+    preprocessor = plain.with_options(tokenizer=tokenizer)
     answer = answers.MaskedLM(VOCABULARY, plain.tokenizer.mask_id, top_k=3)
     loaded = save_and_load(tmp_path, model, preprocessor, answer)
     texts = ["the [MASK] was [MASK] .", "[MASK] film", "no film", ""]

@@ -79,7 +79,7 @@ def test_errors(tmp_path):
     with pytest.raises(FileNotFoundError, match="absent"):
         train(tmp_path / "absent.txt")
     (tmp_path / "latin.txt").write_bytes(b"fine\ncaf\xe9\n")
-    with pytest.raises(ValueError, match=r"latin\.txt is not valid utf-8 at byte 8"):
+    with pytest.raises(ValueError, match=r"latin\.txt is not valid utf-8: the byte at offset 8"):
         train(tmp_path / "latin.txt")
     assert (
         "café"

@@ -14,7 +14,6 @@ import tensorflow as tf
 
 from kctx.tokenizers import WordPieceTokenizer
 from kctx.tokenizers.unicode_tables import ASSIGNED, is_punctuation, normalize, unicode_tables
-from kctx.tokenizers.vocabulary import write_whole
 from kctx.tokenizers.words import split_words
 from tests.tokenizers import golden, reference
 
@@ -344,7 +343,7 @@ def test_vocabulary_files(tmp_path):
     path.write_bytes("\r\n".join(golden.VOCABULARY).encode())
     assert make_quiet(path).vocabulary == golden.VOCABULARY
     path.write_bytes(b"[PAD]\n[UNK]\n\xff\n")
-    with pytest.raises(ValueError, match=r"vocab\.txt is not valid UTF-8 at byte 12: 0xff"):
+    with pytest.raises(ValueError, match=r"vocab\.txt is not valid utf-8: the byte at offset 12"):
         WordPieceTokenizer(path)
     with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
         WordPieceTokenizer(tmp_path / "missing.txt")
@@ -386,20 +385,6 @@ def test_special_tokens_that_overlap():
         WordPieceTokenizer(
             [*golden.VOCABULARY[:4], "aba"], mask_token="aba", special_tokens_in_text=True
         )
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "vocabulary.txt"
-    write_whole(path, "old\n")
-
-    def full(descriptor):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_whole(path, "new\n")
-    assert [x.name for x in tmp_path.iterdir()] == ["vocabulary.txt"]
-    assert path.read_text(encoding="utf-8") == "old\n"
 
 
 def test_warns_of_unreachable_entries():

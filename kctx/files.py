@@ -1,7 +1,12 @@
-"""A folder that is whole at every moment, whatever happens while it is written."""
+"""Files and folders that are whole at every moment, and errors that say where one is broken.
+
+What is written goes beside its place, is flushed to the disk and renamed: after a kill or a full
+disk the place holds what it held before, or the new content, whole.
+"""
 
 import contextlib
 import ctypes
+import json
 import os
 import shutil
 import tempfile
@@ -9,12 +14,50 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
+def whole_file(path):
+    """Gives a binary file to write into, which takes the place of `path` once it is whole."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path, text):
+    """Writes a UTF-8 file, whole or not at all."""
+    with whole_file(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+def write_json(path, value):
+    """Writes a JSON file for people to read as well, whole or not at all."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path):
+    """A JSON file that holds a dict.
+
+    Raises:
+        ValueError: it is not whole, or not UTF-8, or holds something else; names the file.
+    """
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} must hold a dict. Received: {type(value).__name__}")
+    return value
+
+
+@contextlib.contextmanager
 def replaced_folder(folder, known_files):
     """Gives a new folder to write into, which takes the place of `folder` once it is whole.
-
-    The new folder is written beside its place, flushed to the disk and renamed. After a kill at
-    any moment the place holds either the old folder or the new one, whole; if writing fails, the
-    old one stays.
 
     Args:
         folder: str or `pathlib.Path`; its parents are made.
@@ -61,6 +104,17 @@ def flush(path):
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def encoding_error(path, encoding, byte_offset, data=b""):
+    """The error for a file whose bytes are not text in the given encoding."""
+    hint = ""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        hint = " The file begins like UTF-16: convert it to UTF-8."
+    return ValueError(
+        f"{path} is not valid {encoding}: the byte at offset {byte_offset} does not fit. Give the "
+        f"encoding of the files (`encoding=`, for instance 'latin-1' or 'gb18030').{hint}"
+    )
 
 
 def _exchange(new, folder, old):

@@ -1,0 +1,94 @@
+"""TSV, CSV and JSONL files to rows, each with the line it begins on."""
+
+import csv
+import io
+import json
+import os
+
+from kctx.data.document_index import check_encoding
+from kctx.files import encoding_error
+
+_FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
+
+
+def format_of(path, format):
+    if format == "auto":
+        end = os.path.splitext(os.fspath(path))[1].lower()
+        endings = {".tsv": "tsv", ".txt": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".json": "jsonl"}
+        format = endings.get(end)
+        if format is None:
+            raise ValueError(
+                f"The format of {path} is not known from its name: give format='tsv', 'csv' or "
+                "'jsonl'."
+            )
+    if format not in ("tsv", "csv", "jsonl"):
+        raise ValueError(f"`format` must be tsv, csv, jsonl or auto. Received: format={format!r}")
+    return format
+
+
+def read_text(path, encoding):
+    encoding = check_encoding(encoding)
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise encoding_error(path, encoding, error.start, data) from error
+
+
+def table(content, path, delimiter, quoted):
+    """Rows (lists of str) and the line each begins on; blank lines are left out."""
+    rows, lines = [], []
+    if not quoted:
+        for number, line in enumerate(content.split("\n"), 1):
+            line = line.removesuffix("\r")
+            if line.strip():
+                rows.append(line.split(delimiter))
+                lines.append(number)
+        return rows, lines
+    limit = csv.field_size_limit(_FIELD_LIMIT)
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+    begin = 1
+    try:
+        for row in reader:
+            if row and any(field.strip() for field in row):
+                rows.append(row)
+                lines.append(begin)
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"{path}, line {begin}: quotes do not match ({error}). If quotes are plain text in "
+            "this file, give quoting=False."
+        ) from error
+    finally:
+        csv.field_size_limit(limit)
+    return rows, lines
+
+
+def json_rows(content, path, wanted, allow_unlabelled):
+    rows, lines = [], []
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}, line {number}: not JSON ({error}).") from error
+        if not isinstance(item, dict):
+            raise ValueError(f"{path}, line {number}: expected a JSON object. Received: {line!r}")
+        for column in wanted:
+            missing = column is not None and item.get(column) is None
+            if missing and not (column == wanted[2] and allow_unlabelled):
+                raise ValueError(
+                    f"{path}, line {number}: no value for {column!r}. Its keys: {sorted(item)}"
+                )
+            if column is not None and column != wanted[2] and not isinstance(item[column], str):
+                raise ValueError(f"{path}, line {number}: {column!r} is not a text.")
+        if wanted[2] is not None:
+            value = item.get(wanted[2])
+            if value is not None and not isinstance(value, str):
+                value = json.dumps(value)
+            item[wanted[2]] = value or ""
+        rows.append(item)
+        lines.append(number)
+    return rows, lines, wanted

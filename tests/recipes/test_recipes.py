@@ -1,0 +1,141 @@
+"""The recipes as a user runs them, at a tiny size: text to a preset that answers."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kctx import presets
+
+pytestmark = pytest.mark.once
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TINY = ("--num-layers", "1", "--hidden-dim", "16", "--num-heads", "2", "--intermediate-dim", "32")
+SETTINGS = (
+    *("--size", "tiny", *TINY, "--vocabulary-size", "200", "--batch-size", "4"),
+    *("--sequence-length", "32", "--max-predictions", "5", "--steps", "24", "--save-every", "4"),
+)
+
+
+def command(recipe, *arguments):
+    return [sys.executable, ROOT / "recipes" / f"{recipe}.py", *map(str, arguments)]
+
+
+def run(recipe, *arguments):
+    result = subprocess.run(command(recipe, *arguments), capture_output=True, text=True, cwd=ROOT)
+    assert result.returncode == 0, result.stderr[-3000:]
+    return result.stdout
+
+
+def refused(recipe, *arguments):
+    """What a recipe says when it stops with an error."""
+    result = subprocess.run(command(recipe, *arguments), capture_output=True, text=True, cwd=ROOT)
+    assert result.returncode != 0
+    return result.stderr
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpus") / "text.txt"
+    words = "the a small large cat dog bird sees hears likes no every house garden".split()
+    sentences = [
+        " ".join(words[(i * j + j * j) % len(words)] for j in range(3, 9)) + "." for i in range(240)
+    ]
+    blocks = ["\n".join(sentences[start : start + 8]) for start in range(0, 240, 8)]
+    path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def pretrained(corpus, tmp_path_factory):
+    """A run that nothing broke."""
+    folder = tmp_path_factory.mktemp("run") / "bert"
+    out = run(
+        "pretrain_bert", "--corpus", corpus, "--output", folder, *SETTINGS, "--held-out", corpus
+    )
+    assert "held_out_unigram_entropy" in out
+    return folder
+
+
+def losses(folder):
+    with open(folder / "log.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{k: v for k, v in row.items() if k != "tokens_per_second"} for row in rows]
+
+
+def test_kill_and_resume_gives_the_same_losses(corpus, pretrained, tmp_path):
+    folder = tmp_path / "bert"
+    arguments = ("--corpus", corpus, "--output", folder, *SETTINGS)
+    child = subprocess.Popen(
+        command("pretrain_bert", *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.time() + 120
+    while not list(folder.glob("checkpoints/step-0000000*/manifest.json")):
+        assert child.poll() is None and time.time() < deadline
+        time.sleep(0.01)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    assert not (folder / "preset").exists()
+    run("pretrain_bert", *arguments, "--resume")
+    assert losses(folder) == losses(pretrained)
+    message = refused("pretrain_bert", *arguments, "--resume", "--batch-size", "5")
+    assert "data/batch_size: saved 4, now 5" in message
+
+
+def labelled(path, rows):
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_classification_from_pretraining_to_answers(pretrained, tmp_path):
+    rows = [
+        (f"the {x} cat sees no house", y) for x, y in [("small", "good"), ("large", "bad")] * 20
+    ]
+    train = labelled(tmp_path / "train.tsv", [("text", "label"), *rows])
+    output = tmp_path / "run"
+    out = run(
+        "finetune_classification",
+        *("--encoder", pretrained / "preset", "--train", train, "--text", "text"),
+        *("--label", "label", "--epochs", 2, "--batch-size", 8, "--output", output),
+    )
+    assert "accuracy" in out
+    found = {path.name for path in output.iterdir()}
+    assert {"preset", "metrics.json", "predictions.jsonl", "confusion.png", "log.csv"} <= found
+    answer = presets.load(output / "preset").predict(["the small cat"])[0]
+    assert set(answer["scores"]) == {"good", "bad"}
+
+
+def test_regression_on_pairs(pretrained, tmp_path):
+    """Tab-separated under the name of a CSV, without a header, as the STS benchmark comes."""
+    rows = [("x", str(i % 5), "a cat sees", "a dog sees" if i % 2 else "a cat") for i in range(30)]
+    train = labelled(tmp_path / "train.csv", rows)
+    run(
+        "finetune_classification",
+        *("--encoder", pretrained / "preset", "--train", train, "--format", "tsv"),
+        *("--header", "no", "--text", 2, "--pair", 3, "--label", 1, "--task", "regression"),
+        *("--epochs", 1, "--output", tmp_path / "run"),
+    )
+    loaded = presets.load(tmp_path / "run" / "preset")
+    assert set(loaded.predict(["a cat"], ["a dog"])[0]) == {"score"}
+
+
+def test_fill_mask(pretrained):
+    out = run("fill_mask", "--preset", pretrained / "pretraining", "--text", "the [MASK] sees")
+    assert "guess 5" in out
+    assert "[MASK]" in refused("fill_mask", "--preset", pretrained / "pretraining", "--text", "the")
+
+
+def test_clear_errors_before_any_training(corpus, tmp_path):
+    output = ("--output", tmp_path / "run", *SETTINGS)
+    assert "No file matches" in refused("pretrain_bert", "--corpus", tmp_path / "*.txt", *output)
+    (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
+    message = refused("pretrain_bert", "--corpus", tmp_path / "empty.txt", *output)
+    assert "The corpus is empty" in message
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n\nb\n")
+    message = refused("pretrain_bert", "--corpus", tmp_path / "latin.txt", *output)
+    assert "latin.txt is not valid utf-8: the byte at offset 3" in message

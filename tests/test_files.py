@@ -1,0 +1,64 @@
+"""Nothing is ever half written."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from kctx import files
+
+pytestmark = pytest.mark.once
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "vocabulary.txt"
+    files.write_text(path, "old\n")
+
+    def full(descriptor):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        files.write_text(path, "new\n")
+    assert [x.name for x in tmp_path.iterdir()] == ["vocabulary.txt"]
+    assert path.read_text(encoding="utf-8") == "old\n"
+
+
+def test_json_round_trip_and_errors(tmp_path):
+    path = tmp_path / "new" / "a.json"
+    files.write_json(path, {"ß": [1, None]})
+    assert files.read_json(path) == {"ß": [1, None]}
+    assert "ß" in path.read_text(encoding="utf-8")
+    path.write_bytes(b'{"a": ')
+    with pytest.raises(ValueError, match=r"a\.json is not valid JSON"):
+        files.read_json(path)
+    path.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(ValueError, match=r"a\.json is not valid JSON"):
+        files.read_json(path)
+    path.write_bytes(b"[1]")
+    with pytest.raises(ValueError, match=r"a\.json must hold a dict. Received: list"):
+        files.read_json(path)
+
+
+def test_kill_while_replacing(tmp_path):
+    """A process that does nothing but replace a folder is killed many times: it stays whole."""
+    program = (
+        "import sys, itertools; sys.path.insert(0, sys.argv[2])\n"
+        "import importlib.util\n"
+        "spec = importlib.util.spec_from_file_location('files', sys.argv[3])\n"
+        "module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)\n"
+        "for i in itertools.count():\n"
+        "    with module.replaced_folder(sys.argv[1], ('a', 'b')) as new:\n"
+        "        for name in ('a', 'b'): (new / name).write_text(str(i) * 10000)\n"
+        "    print(i, flush=True)\n"
+    )
+    for attempt in range(8):
+        command = [sys.executable, "-c", program, tmp_path / "p", ".", files.__file__]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE)
+        for _ in range(1 + attempt):
+            assert child.stdout.readline()
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        first, second = ((tmp_path / "p" / name).read_text() for name in ("a", "b"))
+        assert first == second and len(first) >= 10000
