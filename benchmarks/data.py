@@ -92,7 +92,7 @@ def main():
     if options.vocabulary:
         tokenizer = WordPieceTokenizer(options.vocabulary)
     else:
-        tokenizer = train_wordpiece(_text().split("\n"), 8000, progress=False)
+        tokenizer = train_wordpiece(vocabulary_size=8000, lines=_text().split("\n"), progress=False)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"
         write_corpus(path, options.megabytes * 1_000_000, options.seed)

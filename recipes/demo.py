@@ -17,6 +17,7 @@ would on your own text, prints each command, and then one table:
 import dataclasses
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -46,6 +47,7 @@ CHAPTERS = {
 }
 HELD_OUT = {"identifiers", "attribute-access", "comparisons", "import", "typesmapping"}
 PASSAGE_WORDS = 40
+RUNS = ("bert", "pretrained", "from-scratch")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,6 +145,8 @@ def ask_bare_server(folder, texts):
 def main(config):
     start = time.time()
     config.folder.mkdir(parents=True, exist_ok=True)
+    for name in RUNS:  # the demo begins anew each time; these folders are its own
+        shutil.rmtree(config.folder / name, ignore_errors=True)
     files = write_corpus(config.folder)
     pretrained = config.folder / "bert"
     run(
@@ -154,8 +158,8 @@ def main(config):
         *("--warmup", 0.1, "--seed", config.seed),
     )
     reports = {}
-    for name, extra in (("pretrained", []), ("from scratch", ["--random-weights"])):
-        output = config.folder / name.replace(" ", "-")
+    for name, extra in (("pretrained", []), ("from-scratch", ["--random-weights"])):
+        output = config.folder / name
         run(
             "finetune_classification",
             *("--encoder", pretrained / "preset", "--output", output, *extra),
@@ -184,7 +188,7 @@ def main(config):
     table.add_row("masked-LM loss, nats", f"{loss:.3f}", f"{entropy:.3f}", "unigram entropy")
     table.add_row("masked-LM accuracy", f"{accuracy:.3f}", f"{most_frequent:.3f}", "most frequent")
     for name in ("accuracy", "macro_f1"):
-        row = [reports[run_name][name] for run_name in ("pretrained", "from scratch")]
+        row = [reports[run_name][name] for run_name in ("pretrained", "from-scratch")]
         table.add_row(f"chapter of a passage, {name}", *(f"{x:.3f}" for x in row), "from scratch")
     console = Console()
     console.print(table)

@@ -57,7 +57,8 @@ class Config:
     vocabulary_size: int = 30522
     """entries of a vocabulary that is trained"""
     lowercase: bool = True
-    """lower-case and strip accents; --no-lowercase for a cased model"""
+    """lower-case and strip accents, if the vocabulary is trained or given; --no-lowercase for a
+    cased model"""
     size: str = "base"
     """tiny, mini, small, medium, base, large, or L2_H128 ... L12_H768 (layers, width)"""
     num_layers: int | None = None
@@ -76,7 +77,8 @@ class Config:
     static_masking: int = 0
     """0: mask anew in each epoch; n: make n fixed maskings and repeat them (paper: 10)"""
     records: Path | None = None
-    """folder of tokenized records: written on the first run, read again on later ones"""
+    """folder of tokenized records: written on the first run, read again on later ones, which must
+    have the same corpus, tokenizer and sequence length"""
     batch_size: int = 256
     """sequences of a step"""
     steps: int = 1_000_000
@@ -98,23 +100,26 @@ class Config:
     resume: bool = False
     """go on with a broken run, exactly where it was saved: same schedule, same data order"""
     init_from: Path | None = None
-    """start a new run, with a new schedule, from the weights (and vocabulary) of another"""
+    """start a new run, with a new schedule, from the weights and tokenizer of another's folder"""
 
 
 def make_tokenizer(config):
-    """The vocabulary given, that of the run to go on from, or a new one, kept in the output."""
-    path = config.vocabulary
-    if path is None and config.init_from:
-        path = config.init_from / "preset" / "vocabulary.txt"
-    own = config.output / "vocabulary.txt"
-    if path is None and own.is_file() and config.resume:
-        path = own
-    if path is None:
-        texts = data.Corpus(config.corpus, encoding=config.encoding).files
-        return tokenizers.train_wordpiece(
-            texts, config.vocabulary_size, config.lowercase, encoding=config.encoding, path=own
+    """The tokenizer of this run or of the one to go on from, or a new one; kept in the output."""
+    if config.vocabulary:
+        tokenizer = tokenizers.WordPieceTokenizer(config.vocabulary, lowercase=config.lowercase)
+    elif config.init_from:
+        tokenizer = tokenizers.WordPieceTokenizer.from_folder(config.init_from / "preset")
+    elif config.resume and (config.output / "tokenizer.json").is_file():
+        return tokenizers.WordPieceTokenizer.from_folder(config.output)
+    else:
+        tokenizer = tokenizers.train_wordpiece(
+            data.Corpus(config.corpus, encoding=config.encoding).files,
+            config.vocabulary_size,
+            config.lowercase,
+            encoding=config.encoding,
         )
-    return tokenizers.WordPieceTokenizer(path, lowercase=config.lowercase)
+    tokenizer.save_assets(config.output)
+    return tokenizer
 
 
 def make_corpus(config, texts):
@@ -124,30 +129,45 @@ def make_corpus(config, texts):
 
 
 def make_stream(config, tokenizer, texts, **options):
-    """Masked batches of pairs, streamed from text or from records."""
-    masking = {
-        "max_predictions": config.max_predictions,
-        "whole_word": config.whole_word,
-        "static_masking": config.static_masking > 0,
-        "batch_size": config.batch_size,
-        **options,
-    }
-    if config.records and texts is config.corpus:
-        if not config.records.is_dir():
-            data.write_records(
-                make_corpus(config, texts),
-                tokenizer,
-                config.records,
-                sequence_length=config.sequence_length,
-            )
-        return data.records_stream(config.records, tokenizer, seed=config.seed, **masking)
+    """Masked batches of pairs, streamed from text."""
     return data.bert_pretraining_stream(
         make_corpus(config, texts),
         tokenizer,
         sequence_length=config.sequence_length,
         dupe_factor=max(config.static_masking, 1),
         seed=config.seed,
-        **masking,
+        **{**masking(config), **options},
+    )
+
+
+def masking(config):
+    """Options that streams from text and from records share."""
+    return {
+        "max_predictions": config.max_predictions,
+        "whole_word": config.whole_word,
+        "static_masking": config.static_masking > 0,
+        "batch_size": config.batch_size,
+    }
+
+
+def make_records_stream(config, tokenizer, **options):
+    """The same from tokenized records, which are written first if they are not there."""
+    corpus = make_corpus(config, config.corpus)
+    made_with = {
+        "sequence_length": config.sequence_length,
+        "passes": max(config.static_masking, 1),
+        "seed": config.seed,
+    }
+    if not data.has_records(config.records):
+        data.write_records(corpus, tokenizer, config.records, **made_with)
+    del made_with["seed"]  # the same records will do for other orders
+    return data.records_stream(
+        config.records,
+        tokenizer,
+        config.seed,
+        expected={**made_with, **corpus.fingerprint()},
+        **masking(config),
+        **options,
     )
 
 
@@ -166,17 +186,25 @@ def make_model(config, tokenizer):
     return objectives.Joint([masked_lm, next_sentence])
 
 
-def evaluate(config, model, tokenizer):
-    """Losses and accuracies on held-out text, and what knowing only word frequencies would give."""
-    corpus = make_corpus(config, config.held_out)
+def make_held_out(config, tokenizer):
+    """Held-out stream, its number of batches, and how often each token occurs in its text.
+
+    Made before the training, so that what is wrong with the text is said then.
+    """
+    batch_size = min(config.batch_size, 32)  # part batches are dropped: small ones lose less
+    stream = make_stream(
+        config, tokenizer, config.held_out, static_masking=True, epochs=1, batch_size=batch_size
+    )
+    corpus = stream.blocks.corpus
     counts = np.zeros(tokenizer.vocabulary_size, "int64")
     for document in range(corpus.num_documents):
         ids = tokenizer(corpus.sentences(document)).flat_values.numpy()
         counts += np.bincount(ids, minlength=len(counts))
-    stream = make_stream(config, tokenizer, config.held_out, static_masking=True, epochs=1)
-    steps = sum(1 for _ in stream.batches())
-    if not steps:
-        raise SystemExit(f"--held-out gives no full batch of {config.batch_size}: use more text.")
+    return stream, sum(1 for _ in stream.batches()), counts
+
+
+def evaluate(model, stream, steps, counts):
+    """Losses and accuracies on held-out text, and what knowing only word frequencies would give."""
     metrics = model.evaluate(stream.dataset(), steps=steps, return_dict=True, verbose=0)
     metrics = {f"held_out_{name}": float(value) for name, value in metrics.items()}
     metrics["held_out_unigram_entropy"] = evaluation.unigram_entropy(counts)
@@ -189,11 +217,16 @@ def main(config):
     print(settings.describe())
     if config.resume and config.init_from:
         raise SystemExit("--resume goes on with this run, --init-from starts another: give one.")
+    if not config.resume:
+        training.refuse_used(config.output / "checkpoints")
     tokenizer = make_tokenizer(config)
     model = make_model(config, tokenizer)
-    stream = make_stream(
-        config, tokenizer, config.corpus, vocabulary_size=model.encoder.vocabulary_size
-    )
+    options = {"vocabulary_size": model.encoder.vocabulary_size}
+    if config.records:
+        stream = make_records_stream(config, tokenizer, **options)
+    else:
+        stream = make_stream(config, tokenizer, config.corpus, **options)
+    held_out = make_held_out(config, tokenizer) if config.held_out else None
     print(f"{model.count_params():,} parameters, {tokenizer.vocabulary_size:,} tokens")
     schedule = training.WarmupLinearDecay(
         config.learning_rate, round(config.warmup * config.steps), config.steps
@@ -214,17 +247,19 @@ def main(config):
         ),
         resume=config.resume,
         callbacks=training.reports(
-            config.output, tokens_per_batch=config.batch_size * config.sequence_length
+            config.output, tokens_per_batch=config.batch_size * stream.sequence_length
         ),
     )
     preprocessor = preprocessors.BERTPreprocessor(tokenizer, model.encoder.max_sequence_length)
     presets.save(config.output / "preset", model.encoder, preprocessor)
     presets.save(config.output / "pretraining", model, preprocessor)
-    evaluation.learning_curves(config.output / "log.csv", config.output / "learning_curves.png")
-    metrics = evaluate(config, model, tokenizer) if config.held_out else {}
+    metrics = evaluate(model, *held_out) if held_out else {}
     for name, value in metrics.items():
         print(f"{name:<40} {value:.4f}")
     files.write_json(config.output / "metrics.json", metrics)
+    evaluation.draw(
+        evaluation.learning_curves, config.output / "log.csv", config.output / "learning_curves.png"
+    )
     print(
         f"Saved {config.output / 'preset'}, to be fine-tuned, and {config.output / 'pretraining'}"
     )

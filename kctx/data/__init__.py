@@ -7,7 +7,7 @@ from kctx.data.example_stream import ExampleStream
 from kctx.data.examples import Examples, read_examples
 from kctx.data.masking import mask_batch, mask_tokens, number_to_predict
 from kctx.data.pairs import build_pairs, plan_pairs
-from kctx.data.records import records_stream, write_records
+from kctx.data.records import has_records, records_stream, write_records
 from kctx.data.sentences import split_sentences
 from kctx.data.stream import PretrainingStream
 
@@ -20,6 +20,7 @@ __all__ = [
     "bert_pretraining_dataset",
     "bert_pretraining_stream",
     "build_pairs",
+    "has_records",
     "mask_batch",
     "mask_tokens",
     "number_to_predict",

@@ -119,12 +119,10 @@ def _place_to_cut(window, encoding):
         place = window.rfind(separator) + 1
         if place > 1:
             return place
-    if encoding == "utf-8":  # step back over continuation bytes
-        place = len(window)
-        while place > 1 and window[place - 1] & 0xC0 == 0x80:
-            place -= 1
-        return place - 1 if place > 1 else len(window)
-    return len(window)
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    decoder.decode(window)
+    pending = len(decoder.getstate()[0])  # bytes of a character that goes on behind the window
+    return len(window) - pending if pending < len(window) else len(window)
 
 
 def _line_start(text):

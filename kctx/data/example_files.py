@@ -4,10 +4,12 @@ import csv
 import io
 import json
 import os
+import re
 
 from kctx.data.document_index import check_encoding
 from kctx.files import encoding_error
 
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
 
 
@@ -84,6 +86,9 @@ def json_rows(content, path, wanted, allow_unlabelled):
                 )
             if column is not None and column != wanted[2] and not isinstance(item[column], str):
                 raise ValueError(f"{path}, line {number}: {column!r} is not a text.")
+            if isinstance(item.get(column), str):
+                # JSON can spell half of a surrogate pair, which no encoding can write.
+                item[column] = _LONE_SURROGATE.sub("\ufffd", item[column])
         if wanted[2] is not None:
             value = item.get(wanted[2])
             if value is not None and not isinstance(value, str):

@@ -17,6 +17,7 @@ class Examples:
             None when no label column was asked for.
         label_names: list of str, the name of each int label; None for regression.
         lines: list of int, the line of the file (from 1) where each example begins.
+        has_header: whether the first row was taken for names. Default False.
     """
 
     texts: list
@@ -24,6 +25,7 @@ class Examples:
     labels: list | None
     label_names: list | None
     lines: list
+    has_header: bool = False
 
     def __len__(self):
         return len(self.texts)
@@ -40,10 +42,19 @@ class Examples:
             chosen(self.labels),
             self.label_names,
             chosen(self.lines),
+            self.has_header,
         )
 
     def split(self, every):
-        """(the others, every so-manieth example), for a dev set where none is given."""
+        """(the others, every so-manieth example), for a dev set where none is given.
+
+        Raises:
+            ValueError: there are fewer examples than `every`, so none would be held out.
+        """
+        if not 1 < every <= len(self):
+            raise ValueError(
+                f"`every` must lie in [2, {len(self)}], the number of examples. Received: {every}"
+            )
         held_out = range(every - 1, len(self), every)
         rest = [index for index in range(len(self)) if index not in held_out]
         return self.take(rest), self.take(held_out)
@@ -75,7 +86,9 @@ def read_examples(
             .csv; .jsonl and .json).
         header: whether the first row holds names. `"auto"`: yes if a column is given by name; else
             yes if the first row's label is no number (regression), is not in `label_names`, or, if
-            labels are discovered, occurs in no other row while all other labels do repeat.
+            labels are discovered, occurs in no other row while all other labels do repeat. An
+            empty cell is a missing label, never a header. For a second file of a kind, give the
+            first one's `Examples.has_header`.
         quoting: whether fields may be quoted as in CSV. `"auto"`: for CSV only; quotes in a TSV
             file are text.
         encoding: default `"utf-8"`; a byte order mark is dropped.
@@ -95,6 +108,7 @@ def read_examples(
             bytes that do not fit the encoding.
     """
     format = format_of(path, format)
+    has_header = False
     content = read_text(path, encoding)
     if format == "jsonl":
         rows, lines, columns = json_rows(content, path, (text, pair, label), allow_unlabelled)
@@ -120,6 +134,7 @@ def read_examples(
         labels,
         names,
         lines,
+        has_header,
     )
 
 
@@ -129,7 +144,10 @@ def _has_header(table, wanted, label_names, regression):
     label = wanted[2]
     if label is None or len(table) < 2 or not -len(table[0]) <= label < len(table[0]):
         return False
-    first, rest = table[0][label], [row[label] for row in table[1:] if label < len(row)]
+    first = table[0][label].strip()
+    rest = [row[label].strip() for row in table[1:] if label < len(row)]
+    if not first:
+        return False
     if regression:
         return not _is_number(first)
     if label_names is not None:

@@ -61,7 +61,7 @@ def write_records(
         if value < 1:
             raise ValueError(f"`{name}` must be at least 1. Received: {name}={value}")
     description = os.path.join(folder, "records.json")
-    if os.path.exists(description):
+    if has_records(folder):
         raise FileExistsError(f"{folder} holds records already: delete it or choose another.")
     os.makedirs(folder, exist_ok=True)
     blocks = CorpusBlocks(
@@ -117,7 +117,7 @@ class RecordBlocks:
 
     def __init__(self, folder, seed=0):
         description = os.path.join(folder, "records.json")
-        if not os.path.exists(description):
+        if not has_records(folder):
             raise FileNotFoundError(
                 f"{folder} holds no records.json: no records, or writing them was interrupted."
             )
@@ -171,13 +171,29 @@ class RecordBlocks:
         return {f"records_{name}": self.content[name] for name in names} | {"seed": self.seed}
 
 
-def records_stream(folder, tokenizer, seed=0, **options):
+def has_records(folder):
+    """Whether `write_records` finished in this folder."""
+    return os.path.exists(os.path.join(folder, "records.json"))
+
+
+def records_stream(folder, tokenizer, seed=0, expected=None, **options):
     """`PretrainingStream` over written records; `options` are those of that class.
 
+    Args:
+        expected: dict of what the records must have been made with, such as `sequence_length`,
+            `passes` or the entries of a `Corpus.fingerprint()`. Default: anything.
+
     Raises:
-        ValueError: the records were written with another vocabulary or other tokenizer settings.
+        ValueError: the records were written with another vocabulary, other tokenizer settings, or
+            another thing that `expected` names.
     """
     blocks = RecordBlocks(folder, seed)
+    for name, value in (expected or {}).items():
+        if blocks.content.get(name) != value:
+            raise ValueError(
+                f"The records in {folder} were written with {name}={blocks.content.get(name)!r}: "
+                f"write them again, elsewhere. Received: {name}={value!r}"
+            )
     if blocks.content["tokenizer_sha256"] != tokenizer_digest(tokenizer):
         raise ValueError(
             f"The records in {folder} were written with another vocabulary or other tokenizer "

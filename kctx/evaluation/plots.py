@@ -22,6 +22,21 @@ def new_figure(width, height):
     return figure
 
 
+def draw(function, *arguments):
+    """Draws with a function of this module; without matplotlib, says so and goes on.
+
+    For the end of a run, whose results a missing plot must not cost.
+
+    Returns:
+        what the function returns, or None without matplotlib.
+    """
+    try:
+        return function(*arguments)
+    except ImportError as error:
+        print(f"No plot: {error}")
+        return None
+
+
 def save(figure, path):
     """Writes a PNG, whole or not at all."""
     with whole_file(path) as file:

@@ -20,7 +20,8 @@ def attach(encoder, head, name=None):
     """Attaches a head to an encoder through the functional API.
 
     The encoder stays one layer of the result, so it is found again with `encoder_of` after the
-    model was saved and loaded.
+    model was saved and loaded. Where the head looks at the first token alone, the encoder's last
+    block computes no other.
 
     Args:
         encoder: an encoder, or any functional model with dict inputs and dict outputs.
@@ -31,7 +32,11 @@ def attach(encoder, head, name=None):
         `EncoderWithHead`, a keras.Model with the encoder's inputs and the head's output.
     """
     inputs = {key: value for key, value in encoder.input.items()}
-    logits = head(encoder(inputs), padding_mask=inputs.get("padding_mask"))
+    positions = None
+    if getattr(encoder, "takes_positions", False) and hasattr(head, "needed_positions"):
+        positions = head.needed_positions(encoder.output)
+    encoded = encoder(inputs) if positions is None else encoder(inputs, positions=positions)
+    logits = head(encoded, padding_mask=inputs.get("padding_mask"))
     return EncoderWithHead(inputs, logits, name=name or f"{encoder.name}_{head.name}")
 
 
@@ -49,6 +54,7 @@ def encoder_of(model):
     if len(found) != 1:
         raise ValueError(
             f"`model` must hold exactly one encoder. Received: {model.name}, which holds "
-            f"{[layer.name for layer in found]}"
+            f"{[layer.name for layer in found]}. `kctx.heads.attach(encoder, head)` makes one that "
+            "does."
         )
     return found[0]

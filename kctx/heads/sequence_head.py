@@ -36,6 +36,15 @@ class Classifier(keras.layers.Layer):
         self.dropout = dropout
         self.pooling = pooling
 
+    def needed_positions(self, outputs):
+        """Which of an encoder's vectors are looked at: "cls" for the first alone, None for all.
+
+        Args:
+            outputs: dict of what the encoder gives, or just the names.
+        """
+        pooling = self.pooling or ("pooled" if "pooled_output" in outputs else "mean")
+        return "cls" if pooling in ("pooled", "cls") else None
+
     def build(self, encoded_shapes, *args):
         if self.pooling is None:
             self.pooling = "pooled" if "pooled_output" in encoded_shapes else "mean"

@@ -6,7 +6,7 @@ from kctx.layers.checked_inputs import CheckedInputs
 from kctx.layers.dense import Dense
 from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
-from kctx.layers.gather_positions import GatherPositions
+from kctx.layers.gather_positions import GatherPositions, first_and_chosen
 from kctx.layers.id_check import check_ids, check_length, check_positions, check_range
 from kctx.layers.masked_lm_head import MaskedLMHead
 from kctx.layers.output_bias import OutputBias
@@ -35,6 +35,7 @@ __all__ = [
     "check_positions",
     "check_range",
     "dot_product_attention",
+    "first_and_chosen",
     "gelu_erf",
     "gelu_tanh",
     "get_activation",

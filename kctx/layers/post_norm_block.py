@@ -24,10 +24,12 @@ class PostNormBlock(keras.layers.Layer):
 
     Call arguments:
         x: (B, T, D)
-        attention_mask: bool, (B, T or 1, T), True = may attend.
+        attention_mask: bool, (B, Q or 1, T), True = may attend.
+        queries: (B, Q, D), rows of `x` whose outputs are wanted; no work is spent on the others.
+            Default: `x`, so Q = T.
 
     Returns:
-        (B, T, D)
+        (B, Q, D)
     """
 
     def __init__(
@@ -76,14 +78,17 @@ class PostNormBlock(keras.layers.Layer):
         ):
             layer.build(input_shape)
 
-    def call(self, x, attention_mask=None, training=None):
-        attended = self.attention(x, attention_mask=attention_mask, training=training)  # (B, T, D)
-        x = self.attention_norm(x + self.output_dropout(attended, training=training))
-        transformed = self.feed_forward(x)  # (B, T, D)
+    def call(self, x, attention_mask=None, queries=None, training=None):
+        queries = x if queries is None else queries
+        attended = self.attention(
+            queries, context=x, attention_mask=attention_mask, training=training
+        )  # (B, Q, D)
+        x = self.attention_norm(queries + self.output_dropout(attended, training=training))
+        transformed = self.feed_forward(x)  # (B, Q, D)
         return self.feed_forward_norm(x + self.output_dropout(transformed, training=training))
 
-    def compute_output_shape(self, input_shape, *args, **kwargs):
-        return tuple(input_shape)
+    def compute_output_shape(self, x_shape, attention_mask_shape=None, queries_shape=None):
+        return tuple(x_shape if queries_shape is None else queries_shape)
 
     def get_config(self):
         config = {**super().get_config(), **self.config}

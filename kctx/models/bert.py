@@ -8,6 +8,7 @@ from kctx.layers import (
     PostNormBlock,
     SegmentEmbedding,
     TokenEmbedding,
+    first_and_chosen,
     truncated_normal,
 )
 from kctx.models.encoder import Encoder
@@ -62,10 +63,11 @@ class BERT(Encoder):
 
     Example:
         encoder = kctx.models.BERT.from_size("tiny")
-        logits = kctx.heads.Classifier(2)(encoder.output)
-        classifier = keras.Model(encoder.input, logits)
+        # Gives the head the padding mask, and checks ids before a step rather than within it.
+        classifier = kctx.heads.attach(encoder, kctx.heads.Classifier(2))
     """
 
+    takes_positions = True
     SIZES = {
         "tiny": _size(2, 128),
         "mini": _size(4, 256),
@@ -176,18 +178,23 @@ class BERT(Encoder):
         self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
 
-    def encode(self, inputs):
+    def encode(self, inputs, positions=None):
         x = self.token_embedding(inputs["token_ids"])  # (B, T, D)
         x = x + self.position_embedding(x) + self.segment_embedding(inputs["segment_ids"])
         x = self.embedding_dropout(self.embedding_norm(x))
         mask = keras.ops.expand_dims(inputs["padding_mask"], 1)  # (B, 1, T)
         hidden_states = [x]
-        for block in self.blocks:
+        for block in self.blocks[:-1]:
             x = block(x, attention_mask=mask)  # (B, T, D)
             hidden_states.append(x)
-        outputs = {"sequence_output": x, "hidden_states": hidden_states}
+        queries = first_and_chosen(x, positions)
+        x = self.blocks[-1](x, attention_mask=mask, queries=queries)  # (B, T or Q, D)
+        first = x[:, 0]
+        if positions is not None and not isinstance(positions, str):
+            x = x[:, 1:]  # (B, P, D)
+        outputs = {"sequence_output": x, "hidden_states": [*hidden_states, x]}
         if self.pooler is not None:
-            outputs["pooled_output"] = self.pooler(x[:, 0])  # (B, D)
+            outputs["pooled_output"] = self.pooler(first)  # (B, D)
         return outputs
 
     def get_config(self):

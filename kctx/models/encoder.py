@@ -1,5 +1,6 @@
 """The base of every encoder of the lineage."""
 
+import keras
 import keras_nlp
 
 from kctx.layers import CheckedInputs, check_ids, check_length
@@ -19,6 +20,8 @@ class Encoder(CheckedInputs, keras_nlp.models.Backbone):
 
     # Name of a size -> constructor arguments: the paper's own table.
     SIZES = {}
+    # Whether `encode` takes `positions`, and so can leave out work on the others.
+    takes_positions = False
 
     def __init__(self, *, inputs, outputs, dtype=None, name=None, trainable=True):
         # By name, since `Backbone` ignores an argument that it does not know, as of a typing error.
@@ -50,6 +53,40 @@ class Encoder(CheckedInputs, keras_nlp.models.Backbone):
         check_length(inputs["token_ids"].shape[1], self.max_sequence_length)
         if "segment_ids" in inputs:
             check_ids("segment_ids", inputs["segment_ids"], self.num_segments, "segment")
+
+    def call(self, inputs, training=None, mask=None, positions=None):
+        """Encodes a batch.
+
+        Args:
+            inputs: dict of tensors.
+            positions: which vectors of the last block are wanted, if not all of them: "cls" for the
+                first alone, or int (B, P). The last block then computes no others, which saves a
+                twelfth of the work of a model of 12 blocks and half of that of 2. Only where
+                `takes_positions`.
+
+        Returns:
+            dict of outputs; with "cls", `sequence_output` and the last hidden state are (B, 1, D),
+            with positions (B, P, D). `pooled_output` is the same in any case.
+        """
+        if positions is None:
+            return super().call(inputs, training=training, mask=mask)
+        inputs = {
+            name: keras.ops.cast(value, self.input[name].dtype)
+            for name, value in self._by_name(inputs).items()
+        }
+        if not isinstance(positions, str):
+            positions = keras.ops.convert_to_tensor(positions)
+        return self.encode(inputs, positions)
+
+    def compute_output_spec(self, inputs, training=None, mask=None, positions=None):
+        outputs = super().compute_output_spec(inputs, training=training, mask=mask)
+        if positions is None:
+            return outputs
+        batch, _, width = outputs["sequence_output"].shape
+        count = 1 if isinstance(positions, str) else positions.shape[1]
+        wanted = keras.KerasTensor((batch, count, width), outputs["sequence_output"].dtype)
+        hidden_states = [*outputs["hidden_states"][:-1], wanted]
+        return {**outputs, "sequence_output": wanted, "hidden_states": hidden_states}
 
     def encode(self, inputs):
         """Builds the graph on this encoder's weights: dict of tensors in, dict of tensors out."""

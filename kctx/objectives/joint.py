@@ -2,7 +2,13 @@
 
 import keras
 
+from kctx.layers import GatherPositions
 from kctx.objectives.objective import Objective
+
+
+def merged(dicts):
+    """One dict of several."""
+    return {key: value for one in dicts for key, value in one.items()}
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -32,18 +38,39 @@ class Joint(Objective):
         super().__init__(objectives[0].encoder, name=name, **kwargs)
 
     def extra_inputs(self):
-        return {
-            key: value
-            for objective in self.objectives
-            for key, value in objective.extra_inputs().items()
-        }
+        return merged(objective.extra_inputs() for objective in self.objectives)
+
+    def check_inputs(self, inputs):
+        for objective in self.objectives:
+            objective.check_inputs(inputs)
+
+    def needed_positions(self, inputs):
+        wanted = [objective.needed_positions(inputs) for objective in self.objectives]
+        wanted = [positions for positions in wanted if not isinstance(positions, str)]
+        if len(wanted) > 1:
+            return None  # each then takes its own
+        return wanted[0] if wanted else "cls"
 
     def predict_from(self, inputs, encoded):
-        return {
-            key: value
-            for objective in self.objectives
-            for key, value in objective.predict_from(inputs, encoded).items()
-        }
+        together = self.needed_positions(inputs)
+        outputs = []
+        for objective in self.objectives:
+            own = objective.needed_positions(inputs)
+            view = encoded
+            if isinstance(own, str) and together is not None:
+                # Rows for another objective, among which the first need not be.
+                view = {name: x for name, x in encoded.items() if name != "sequence_output"}
+            elif own is not None and not isinstance(own, str) and together is None:
+                rows = GatherPositions()(encoded["sequence_output"], own)
+                view = {**encoded, "sequence_output": rows}
+            outputs.append(objective.predict_from(inputs, view))
+        return merged(outputs)
+
+    def output_losses(self):
+        return merged(objective.output_losses() for objective in self.objectives)
+
+    def output_metrics(self):
+        return merged(objective.output_metrics() for objective in self.objectives)
 
     def get_config(self):
         # Each objective's own configuration, without its copy of the encoder they share.

@@ -2,7 +2,7 @@
 
 import keras
 
-from kctx.layers import GatherPositions, MaskedLMHead, OutputBias
+from kctx.layers import MaskedLMHead, OutputBias, check_positions
 from kctx.objectives.objective import Objective
 
 
@@ -10,8 +10,8 @@ from kctx.objectives.objective import Objective
 class MaskedLM(Objective):
     """Predicts the tokens that were hidden from the encoder (Devlin et al., 2018, section 3.1).
 
-    Only the masked positions reach the vocabulary projection, whose kernel is the encoder's token
-    embedding.
+    Only the masked positions are computed in the last block and reach the vocabulary projection,
+    whose kernel is the encoder's token embedding.
 
     Args:
         encoder: an encoder with a `token_embedding`, `activation` and `layer_norm_epsilon`.
@@ -26,7 +26,6 @@ class MaskedLM(Objective):
 
     def __init__(self, encoder, name="masked_lm", **kwargs):
         self.token_embedding = encoder.token_embedding
-        self.gather = GatherPositions(name="gather_masked")
         self.head = MaskedLMHead(
             activation=encoder.activation,
             layer_norm_epsilon=encoder.layer_norm_epsilon,
@@ -39,8 +38,14 @@ class MaskedLM(Objective):
     def extra_inputs(self):
         return {"mask_positions": keras.Input((None,), dtype="int32", name="mask_positions")}
 
+    def needed_positions(self, inputs):
+        return inputs["mask_positions"]
+
+    def check_inputs(self, inputs):
+        super().check_inputs(inputs)
+        check_positions(inputs["mask_positions"], inputs["token_ids"].shape[1])
+
     def predict_from(self, inputs, encoded):
-        positions = inputs["mask_positions"]
-        masked = self.gather(encoded["sequence_output"], positions)  # (B, M, D)
+        masked = encoded["sequence_output"]  # (B, M, D)
         logits = self.token_embedding(self.head(masked), reverse=True)  # (B, M, V)
         return {"masked_lm": self.output_bias(logits)}

@@ -32,5 +32,8 @@ class NextSentence(Objective):
         )
         super().__init__(encoder, name=name, **kwargs)
 
+    def needed_positions(self, inputs):
+        return "cls"
+
     def predict_from(self, inputs, encoded):
         return {"next_sentence": self.classifier(encoded["pooled_output"])}

@@ -2,15 +2,34 @@
 
 import keras
 
-from kctx.layers import CheckedInputs, check_positions
+from kctx.layers import CheckedInputs, GatherPositions
+
+
+def encoded_at(encoder, inputs, positions):
+    """The encoder's outputs, `sequence_output` at the wanted positions alone.
+
+    Args:
+        encoder: its last block does no work on other positions, if it can leave them out.
+        inputs: dict of tensors, the encoder's among them.
+        positions: None for all; "cls" for no more than the first and `pooled_output`; int (B, P).
+    """
+    inputs = {name: inputs[name] for name in encoder.input}
+    if positions is None:
+        return encoder(inputs)
+    if getattr(encoder, "takes_positions", False):
+        return encoder(inputs, positions=positions)
+    encoded = encoder(inputs)
+    if isinstance(positions, str):
+        return encoded
+    return {**encoded, "sequence_output": GatherPositions()(encoded["sequence_output"], positions)}
 
 
 class Objective(CheckedInputs, keras.Model):
     """A functional model that predicts something from an encoder's outputs.
 
     A subclass creates its own layers, then calls `super().__init__(encoder, ...)`. It defines
-    `extra_inputs()` and `predict_from(inputs, encoded)`, both plain methods, so that `Joint` can
-    train several objectives on one pass through one encoder.
+    `extra_inputs()`, `needed_positions(inputs)` and `predict_from(inputs, encoded)`, all plain
+    methods, so that `Joint` can train several objectives on one pass through one encoder.
 
     Attributes:
         encoder: the encoder that is trained.
@@ -18,7 +37,7 @@ class Objective(CheckedInputs, keras.Model):
 
     def __init__(self, encoder, name=None):
         inputs = {**encoder.input, **self.extra_inputs()}
-        encoded = encoder({name: inputs[name] for name in encoder.input})
+        encoded = encoded_at(encoder, inputs, self.needed_positions(inputs))
         outputs = self.predict_from(inputs, encoded)
         object.__setattr__(self, "_has_graph", True)
         super().__init__(inputs=inputs, outputs=outputs, name=name)
@@ -36,40 +55,52 @@ class Objective(CheckedInputs, keras.Model):
         """Inputs beside the encoder's: dict of `keras.Input`."""
         return {}
 
+    def needed_positions(self, inputs):
+        """Where the encoder's vectors are looked at, see `encoded_at`. Default: everywhere."""
+        return None
+
     def check_inputs(self, inputs):
-        """Raises a `ValueError` on what the encoder cannot take, or positions outside of it."""
+        """Raises a `ValueError` on what the encoder or the objective cannot take."""
         self.encoder.check_inputs(inputs)
-        if "mask_positions" in inputs:
-            check_positions(inputs["mask_positions"], inputs["token_ids"].shape[1])
 
     def predict_from(self, inputs, encoded):
-        """Dict of inputs and dict of encoder outputs in, dict of logits out."""
+        """Dict of inputs and dict of encoder outputs in, dict of logits out.
+
+        `sequence_output` holds what `needed_positions` asked for, in that order.
+        """
         raise NotImplementedError
 
-    def compile_for(self, optimizer, loss_weights=None, **kwargs):
-        """Compiles with cross-entropy and accuracy for each output.
+    def output_losses(self):
+        """Output -> loss. Default: cross-entropy, Σ(w·CE)/Σw over the sample weights w."""
+        return {
+            name: keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True, reduction="mean_with_sample_weight", name=f"{name}_loss"
+            )
+            for name in self.output
+        }
 
-        Each loss is Σ(w·CE)/Σw over the sample weights w of the batch, which come from the
-        dataset; the total is their sum, as in the papers.
+    def output_metrics(self):
+        """Output -> list of metrics, weighted as the loss is. Default: accuracy."""
+        return {
+            name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")] for name in self.output
+        }
+
+    def compile_for(self, optimizer, loss_weights=None, **kwargs):
+        """Compiles with the `output_losses` and `output_metrics` of the objective.
+
+        The sample weights of a batch come from the dataset; the total loss is the sum over the
+        outputs, as in the papers.
 
         Args:
             optimizer: Keras optimizer.
             loss_weights: dict of float by output. Default: all 1.
             **kwargs: as `keras.Model.compile`, for instance `jit_compile`.
         """
-        names = list(self.output)
         self.compile(
             optimizer=optimizer,
-            loss={
-                name: keras.losses.SparseCategoricalCrossentropy(
-                    from_logits=True, reduction="mean_with_sample_weight", name=f"{name}_loss"
-                )
-                for name in names
-            },
+            loss=self.output_losses(),
             loss_weights=loss_weights,
-            weighted_metrics={
-                name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")] for name in names
-            },
+            weighted_metrics=self.output_metrics(),
             **kwargs,
         )
 

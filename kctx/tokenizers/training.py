@@ -23,7 +23,7 @@ _BATCH_LINES = 4096
 
 
 def train_wordpiece(
-    source,
+    files=(),
     vocabulary_size=30522,
     lowercase=True,
     strip_accents=None,
@@ -34,6 +34,7 @@ def train_wordpiece(
     encoding="utf-8",
     path=None,
     progress=True,
+    lines=None,
 ):
     """Trains a vocabulary and returns the tokenizer that uses it.
 
@@ -42,7 +43,7 @@ def train_wordpiece(
     the distinct words only, a temporary file all of them. The same text gives the same vocabulary.
 
     Args:
-        source: file name, list of file names, or any iterable of lines (str).
+        files: file name or list of file names; or give `lines`.
         vocabulary_size: int, at most so many tokens, the special ones included. Default 30522.
         lowercase, strip_accents, split_cjk, max_word_chars: as `WordPieceTokenizer`.
         min_frequency: int, a pair is merged only if it occurs so often. Default 2.
@@ -51,10 +52,12 @@ def train_wordpiece(
         encoding: of the files. Default "utf-8".
         path: where to write the vocab.txt. Default: nowhere.
         progress: bool, whether to show progress bars. Default True.
+        lines: iterable of str, the text itself instead of `files`.
 
     Raises:
-        ValueError: no words in the text, a file is not in `encoding` (file and byte offset are
-            named), or `vocabulary_size` has no room for an alphabet.
+        ValueError: both or neither of `files` and `lines`, no words in the text, a file is not in
+            `encoding` (file and byte offset are named), or `vocabulary_size` has no room for an
+            alphabet.
         FileNotFoundError: no such file.
     """
     if vocabulary_size < len(SPECIAL_TOKENS) + 2:
@@ -62,13 +65,24 @@ def train_wordpiece(
             f"`vocabulary_size` must be at least {len(SPECIAL_TOKENS) + 2}, for the special tokens "
             f"and an alphabet. Received: {vocabulary_size}"
         )
+    if isinstance(files, (str, os.PathLike)):
+        files = [files]
+    files = [Path(name) for name in files]
+    if bool(files) == (lines is not None):
+        raise ValueError(
+            "Give either `files` or `lines`. "
+            f"Received: files={[str(name) for name in files]}, lines={_shown(lines)}"
+        )
+    for file in files:
+        if not file.is_file():
+            raise FileNotFoundError(f"No such file in `files`. Received: {file}")
     strip_accents = lowercase if strip_accents is None else strip_accents
     tables = unicode_tables(lowercase, strip_accents, split_cjk)
     max_alphabet = max_alphabet or (vocabulary_size - len(SPECIAL_TOKENS)) // 2
     characters, inner_characters = collections.Counter(), set()
     with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
-        lines = _lines(source, encoding, progress)
-        while batch := list(itertools.islice(lines, _BATCH_LINES)):
+        text = iter(lines) if files == [] else _lines_of(files, encoding, progress)
+        while batch := list(itertools.islice(text, _BATCH_LINES)):
             found = split_words(as_text_tensor(batch), tables)
             lengths = found.code_splits[1:] - found.code_splits[:-1]
             usable = tf.boolean_mask(found.words, lengths <= max_word_chars)
@@ -78,7 +92,8 @@ def train_wordpiece(
             spool.write(words + "\n")
         del characters[" "]
         if not characters:
-            raise ValueError(f"`source` must hold at least one word. Received: {_shown(source)}")
+            shown = _shown(lines or [str(name) for name in files])
+            raise ValueError(f"The text must hold at least one word. Received: {shown}")
         # Most frequent first, ties by code point.
         alphabet = sorted(characters, key=lambda x: (-characters[x], x))[:max_alphabet]
         alphabet = sorted(alphabet)
@@ -125,25 +140,8 @@ def _merge(lines, vocabulary_size, min_frequency, alphabet, inner, progress):
     return sorted(fitting, key=ids.get)
 
 
-def _lines(source, encoding, progress):
-    """Lines of files, with a progress bar over their bytes, or of an iterable."""
-    if not isinstance(source, (str, os.PathLike)):
-        source = iter(source)
-        first = next(source, None)
-        if first is None:
-            return
-        source = itertools.chain([first], source)
-        if not (
-            isinstance(first, os.PathLike) or (isinstance(first, str) and os.path.isfile(first))
-        ):
-            yield from source
-            return
-        files = [Path(name) for name in source]
-    else:
-        files = [Path(source)]
-    for file in files:
-        if not file.is_file():
-            raise FileNotFoundError(f"No such file in `source`. Received: {file}")
+def _lines_of(files, encoding, progress):
+    """Lines of files, with a progress bar over their bytes."""
     columns = [
         TextColumn("Reading words"),
         BarColumn(),

@@ -7,7 +7,7 @@ from kctx.training.callbacks import (
     TensorBoardLog,
     tokens_per_batch,
 )
-from kctx.training.checkpoints import Checkpoints
+from kctx.training.checkpoints import Checkpoints, refuse_used
 from kctx.training.fit_steps import fit_steps
 from kctx.training.init_from import init_from
 from kctx.training.keep_best import KeepBest
@@ -33,6 +33,7 @@ __all__ = [
     "default_jit",
     "fit_steps",
     "init_from",
+    "refuse_used",
     "reports",
     "setup",
     "tokens_per_batch",

@@ -1,13 +1,10 @@
 """Reports of a run: progress bar, CSV, TensorBoard, and a stop when the loss is not finite."""
 
-import contextlib
 import csv
 import io
 import math
 import time
 from pathlib import Path
-
-import keras
 
 from kctx.files import write_text
 from kctx.training.step_callback import StepCallback
@@ -176,10 +173,6 @@ class TensorBoardLog(StepCallback):
     def on_train_begin(self, logs=None):
         import tensorflow as tf
 
-        if keras.config.backend() != "tensorflow":
-            # TensorFlow only writes here: it must not take the accelerator's memory.
-            with contextlib.suppress(RuntimeError):
-                tf.config.set_visible_devices([], "GPU")
         self._writer = tf.summary.create_file_writer(self.folder)
 
     def _write(self, values):

@@ -126,6 +126,19 @@ def restore_random_states(states):
             torch.cuda.set_rng_state(torch.from_numpy(states[f"cuda:{i}"]), i)
 
 
+def refuse_used(folder):
+    """Raises a `ValueError` if a folder holds checkpoints, which a new run would mix with its own.
+
+    A recipe calls it before it writes anything, so that a forgotten `--resume` costs nothing.
+    """
+    present = checkpoint_files.step_folders(folder)
+    if present:
+        raise ValueError(
+            f"`folder` already holds checkpoints ({present[-1][1]}): resume, or choose another "
+            f"folder. Received: folder={str(folder)!r}"
+        )
+
+
 class Checkpoints(StepCallback):
     """Saves all that an exact resume needs, every so many batches.
 
@@ -233,12 +246,7 @@ class Checkpoints(StepCallback):
 
     def on_train_begin(self, logs=None):
         if self.step == 0 and not self._resumed:
-            present = checkpoint_files.step_folders(self.folder)
-            if present:
-                raise ValueError(
-                    f"`folder` already holds checkpoints ({present[-1][1]}): resume, or choose "
-                    f"another folder. Received: folder={str(self.folder)!r}"
-                )
+            refuse_used(self.folder)
 
     def on_train_batch_begin(self, batch, logs=None):
         # Not before: Keras draws some numbers of its own when `fit` starts.

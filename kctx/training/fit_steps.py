@@ -59,6 +59,9 @@ def fit_steps(
             f"Received: every={every}, checkpoints.every={checkpoints.every}"
         )
     start = checkpoints.resume(model) if resume else 0
+    if checkpoints is not None:
+        # Before other callbacks begin files of theirs anew.
+        checkpoints.on_train_begin()
     if start >= total_steps:
         return None
     stop = StopAt(total_steps)

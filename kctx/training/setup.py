@@ -1,8 +1,10 @@
 """Seed, precision and compilation of a run, chosen once and said aloud."""
 
 import dataclasses
+import warnings
 
 import keras
+import tensorflow as tf
 
 from kctx.training.loss_scale import LossScale
 from kctx.training.memory import keep_freed_memory
@@ -71,10 +73,23 @@ def default_jit():
     return choose_jit(keras.config.backend(), device_kind())[0]
 
 
+def keep_tensorflow_off_accelerators():
+    """Under JAX and torch TensorFlow only reads text: it must not take the device's memory."""
+    try:
+        tf.config.set_visible_devices([], "GPU")
+    except RuntimeError:
+        warnings.warn(
+            "TensorFlow was used before `setup` and may hold the memory of an accelerator. Call "
+            "`setup` first.",
+            stacklevel=3,
+        )
+
+
 def setup(seed=0, dtype="float32", jit_compile="auto"):
     """Sets seeds and the dtype policy of everything made from now on, and chooses compilation.
 
-    Under JAX on a CPU it also has the C library keep freed memory, see `keep_freed_memory`.
+    Under JAX on a CPU it also has the C library keep freed memory, see `keep_freed_memory`. Under
+    JAX and torch it keeps TensorFlow, which reads the text, off accelerators.
 
     Args:
         seed: int in [0, 2**32), for Python, NumPy and the backend.
@@ -113,6 +128,8 @@ def setup(seed=0, dtype="float32", jit_compile="auto"):
         chosen = bool(jit_compile)
     if backend == "jax" and device == "cpu":
         keep_freed_memory()
+    if backend != "tensorflow":
+        keep_tensorflow_off_accelerators()
     keras.utils.set_random_seed(seed)
     keras.config.set_dtype_policy(policy)
     return Setup(backend, device, policy.name, seed, chosen, reason)

@@ -151,10 +151,16 @@ def test_long_documents_are_cut_at_line_ends(tmp_path):
     documents = documents_of(path, max_document_bytes=2000, split_sentences=False)
     assert len(documents) > 10
     assert [line for document in documents for line in document] == lines
-    # A line without end is cut between characters, nothing lost.
-    path = write(tmp_path / "b.txt", ("中" * 5000).encode())
-    documents = documents_of(path, max_document_bytes=1024, split_sentences=False)
-    assert "".join(line for document in documents for line in document) == "中" * 5000
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "big5", "shift_jis", "latin-1"])
+def test_a_line_without_end_is_cut_between_characters(tmp_path, encoding):
+    text = "é" * 5001 if encoding == "latin-1" else "x" + "中" * 5000
+    path = write(tmp_path / "b.txt", text.encode(encoding))
+    options = {"max_document_bytes": 1024, "split_sentences": False, "encoding": encoding}
+    documents = documents_of(path, **options)
+    assert len(documents) > 4
+    assert "".join(line for document in documents for line in document) == text
 
 
 def test_very_long_line(tmp_path):

@@ -62,11 +62,36 @@ def test_jsonl(tmp_path):
         ("text\tlabel\na\t0.5\n", {"regression": True}, 1),
         ("a\t0.5\nb\t2\n", {"regression": True}, 2),
         ("text\tlabel\na\t0\nb\t1\nc\t0\nd\t1\n", {"header": False}, 5),
+        ("a\t1 \nb\t0\n", {"label_names": ["0", "1"]}, 2),
     ],
 )
 def test_header(tmp_path, content, options, expected):
     path = write(tmp_path / "a.tsv", content)
     assert len(read_examples(path, text=0, label=1, **options)) == expected
+
+
+@pytest.mark.parametrize("options", [{}, {"label_names": ["0", "1"]}, {"regression": True}])
+def test_a_first_row_without_label_is_no_header(tmp_path, options):
+    path = write(tmp_path / "a.tsv", "a\t \nb\t1\nc\t0\nd\t1\ne\t0\n")
+    with pytest.raises(ValueError, match="line 1: the label is missing"):
+        read_examples(path, text=0, label=1, **options)
+
+
+def test_a_second_file_is_read_as_the_first(tmp_path):
+    """So a first row whose label is unknown is an error and not a header."""
+    first = read_examples(write(tmp_path / "a.tsv", "a\t0\nb\t1\nc\t0\nd\t1\n"), label=1)
+    assert not first.has_header and not first.take([0]).has_header
+    options = {"label": 1, "label_names": first.label_names}
+    path = write(tmp_path / "b.tsv", "a\t2\nb\t1\n")
+    assert read_examples(path, **options).has_header
+    with pytest.raises(ValueError, match="line 1: unknown label '2'"):
+        read_examples(path, header=first.has_header, **options)
+
+
+def test_half_surrogates_of_json_become_replacement_characters(tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"t": "a\\ud83d", "l": "\\ud83d\\ude00"}\n')
+    examples = read_examples(path, text="t", label="l")
+    assert (examples.texts, examples.label_names) == (["a\ufffd"], ["😀"])
 
 
 def test_errors_name_file_and_line(tmp_path):
@@ -250,6 +275,8 @@ def test_split_and_take(tmp_path):
     assert held_out.texts == examples.texts[9::10]
     assert sorted(rest.lines + held_out.lines) == examples.lines
     assert held_out.labels == examples.labels[9::10]
+    with pytest.raises(ValueError, match=r"`every` must lie in \[2, 9\].*Received: 10"):
+        examples.take(range(9)).split(every=10)
 
 
 def test_window_saves_padding_and_loses_nothing():

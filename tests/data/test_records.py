@@ -96,6 +96,13 @@ def test_errors(corpus, folder, tmp_path):
         records_stream(tmp_path, StandInTokenizer())
     with pytest.raises(ValueError, match="another vocabulary"):
         records_stream(folder, StandInTokenizer(499))
+    expected = {"sequence_length": 32, "passes": 2, **corpus.fingerprint()}
+    assert take(records_stream(folder, StandInTokenizer(), expected=expected, batch_size=1), 1)
+    for name, value in (("sequence_length", 64), ("corpus_documents", 7)):
+        with pytest.raises(
+            ValueError, match=f"were written with {name}=.*Received: {name}={value}"
+        ):
+            records_stream(folder, StandInTokenizer(), expected={**expected, name: value})
     with pytest.raises(ValueError, match="passes=0"):
         write_records(corpus, StandInTokenizer(), tmp_path / "x", passes=0)
     content = json.loads((folder / "records.json").read_text())

@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from kctx.evaluation import confusion_matrix, learning_curves
+from kctx.evaluation import confusion_matrix, draw, learning_curves
 
 pytestmark = pytest.mark.once
 LOG = "step,loss,val_loss\n10,2.5,\n20,1.5,1.75\n"
@@ -38,9 +38,11 @@ def test_bad_log(tmp_path, text, message):
         learning_curves(tmp_path / "log.csv", tmp_path / "curves.png")
 
 
-def test_without_matplotlib(tmp_path, monkeypatch):
+def test_without_matplotlib(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
     (tmp_path / "log.csv").write_text(LOG, encoding="utf-8")
+    draw(learning_curves, tmp_path / "log.csv", tmp_path / "curves.png")
+    assert "No plot: Plots need matplotlib" in capsys.readouterr().out
     with pytest.raises(ImportError, match=r"extra `plot`: pip install 'kctx\[plot\]'"):
         learning_curves(tmp_path / "log.csv", tmp_path / "curves.png")

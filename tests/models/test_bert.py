@@ -67,6 +67,49 @@ def test_sees_both_sides(encoder):
         assert (np.abs(after - before).max(-1)[0, :4] > 1e-6).all()
 
 
+POSITIONS = np.array([[5, 0], [1, 1], [0, 2]], "int32")
+
+
+@pytest.mark.parametrize(
+    ("positions", "rows"),
+    [
+        ("cls", lambda x: x[:, :1]),
+        (POSITIONS, lambda x: np.take_along_axis(x, POSITIONS[..., None], axis=1)),
+        (POSITIONS[:, :0], lambda x: x[:, :0]),
+    ],
+)
+def test_wanted_positions_alone(encoder, positions, rows):
+    """The same vectors as in the whole output, also with padding, also in a functional model."""
+    inputs = batch(encoder.input, lengths=(6, 0, 3))
+    whole, some = numpy_of(encoder(inputs)), numpy_of(encoder(inputs, positions=positions))
+    expected = rows(whole["sequence_output"])
+    assert some["sequence_output"].shape == expected.shape
+    np.testing.assert_allclose(some["sequence_output"], expected, atol=1e-6)
+    np.testing.assert_allclose(some["pooled_output"], whole["pooled_output"], atol=1e-6)
+    np.testing.assert_array_equal(some["hidden_states"][0], whole["hidden_states"][0])
+    if isinstance(positions, str):
+        model = keras.Model(encoder.input, encoder(encoder.input, positions=positions))
+        model = keras.Model.from_config(model.get_config())  # "positions" is in the configuration
+    else:
+        extra = keras.Input((None,), dtype="int32", name="wanted")
+        model = keras.Model(
+            {**encoder.input, "wanted": extra}, encoder(encoder.input, positions=extra)
+        )
+        inputs["wanted"] = positions
+    model.set_weights(encoder.get_weights())
+    made = model.predict_on_batch(inputs)
+    np.testing.assert_allclose(made["sequence_output"], expected, atol=1e-6)
+    np.testing.assert_allclose(made["pooled_output"], whole["pooled_output"], atol=1e-6)
+
+
+def test_bad_positions(encoder):
+    inputs = batch(encoder.input)
+    with pytest.raises(ValueError, match="`positions` must be .* Received: 'last'"):
+        encoder(inputs, positions="last")
+    with pytest.raises(Exception, match="must lie within the length"):
+        encoder(inputs, positions=np.full((3, 1), 6, "int32"))
+
+
 def test_segments_matter(encoder):
     inputs = batch(encoder.input)
     other = {**inputs, "segment_ids": 1 - inputs["segment_ids"]}

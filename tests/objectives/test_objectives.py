@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from kctx.layers import GatherPositions
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
 from tests.catalogue import batch
@@ -144,7 +145,7 @@ def test_masked_lm_is_tied(joint):
     inputs = {name: value for name, value in batch(joint.input).items() if name in model.input}
     vectors = ops.convert_to_numpy(
         model.head(
-            model.gather(
+            GatherPositions()(
                 joint.encoder(inputs)["sequence_output"],
                 ops.convert_to_tensor(inputs["mask_positions"]),
             )

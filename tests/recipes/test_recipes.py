@@ -87,6 +87,31 @@ def test_kill_and_resume_gives_the_same_losses(corpus, pretrained, tmp_path):
     assert "data/batch_size: saved 4, now 5" in message
 
 
+def test_a_forgotten_resume_costs_nothing(pretrained, corpus):
+    def content():
+        return {path: path.read_bytes() for path in pretrained.rglob("*") if path.is_file()}
+
+    before = content()
+    other = (*SETTINGS, "--vocabulary-size", "150")
+    message = refused("pretrain_bert", "--corpus", corpus, "--output", pretrained, *other)
+    assert "already holds checkpoints" in message
+    assert content() == before
+
+
+def test_a_run_from_another_keeps_its_tokenizer(pretrained, corpus, tmp_path):
+    """Also when it is resumed, and with records, which must fit the options."""
+    options = ("--corpus", corpus, "--output", tmp_path / "second", *SETTINGS)
+    records = ("--records", tmp_path / "records")
+    run("pretrain_bert", *options, *records, "--init-from", pretrained)
+    for name in ("tokenizer.json", "vocabulary.txt"):
+        first, second = (folder / name for folder in (pretrained, tmp_path / "second"))
+        assert first.read_bytes() == second.read_bytes()
+    run("pretrain_bert", *options, *records, "--resume")
+    third = ("--corpus", corpus, "--output", tmp_path / "third", *SETTINGS, *records)
+    message = refused("pretrain_bert", *third, "--init-from", pretrained, "--sequence-length", 64)
+    assert "were written with sequence_length=32" in message
+
+
 def labelled(path, rows):
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     return path
@@ -139,3 +164,15 @@ def test_clear_errors_before_any_training(corpus, tmp_path):
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n\nb\n")
     message = refused("pretrain_bert", "--corpus", tmp_path / "latin.txt", *output)
     assert "latin.txt is not valid utf-8: the byte at offset 3" in message
+
+
+def test_held_out_text_is_looked_at_before_any_training(corpus, tmp_path):
+    """Two short documents are fewer sequences than the batch holds."""
+    (tmp_path / "few.txt").write_text("A cat.\n\nA bird.\n", encoding="utf-8")
+    message = refused(
+        "pretrain_bert",
+        *("--corpus", corpus, "--output", tmp_path / "run", *SETTINGS),
+        *("--held-out", tmp_path / "few.txt"),
+    )
+    assert "fewer than one batch" in message
+    assert not (tmp_path / "run" / "checkpoints").exists()

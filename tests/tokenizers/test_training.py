@@ -9,8 +9,10 @@ pytestmark = pytest.mark.once
 LINES = ["low lower lowest", "new newer newest", "wide wider widest low new"] * 4
 
 
-def train(source=LINES, vocabulary_size=40, **options):
-    return train_wordpiece(source, vocabulary_size, progress=False, **options)
+def train(lines=LINES, vocabulary_size=40, **options):
+    if "files" in options:
+        lines = None
+    return train_wordpiece(vocabulary_size=vocabulary_size, lines=lines, progress=False, **options)
 
 
 def test_layout_of_the_vocabulary():
@@ -42,9 +44,10 @@ def test_files_and_iterables_give_the_same(tmp_path):
     paths[0].write_bytes("\r\n".join(LINES[:6]).encode())
     paths[1].write_text("\n".join(LINES[6:]), encoding="utf-8")
     expected = train().vocabulary
-    assert train(paths).vocabulary == expected
+    assert train(files=paths).vocabulary == expected
     assert train(iter(LINES)).vocabulary == expected
-    assert train(tuple(map(str, paths)), path=tmp_path / "new" / "vocab.txt").vocabulary == expected
+    written = tmp_path / "new" / "vocab.txt"
+    assert train(files=tuple(map(str, paths)), path=written).vocabulary == expected
     assert WordPieceTokenizer(tmp_path / "new" / "vocab.txt").vocabulary == expected
 
 
@@ -76,14 +79,22 @@ def test_errors(tmp_path):
         train(["", " \t "])
     with pytest.raises(ValueError, match="`vocabulary_size` must be at least 7"):
         train(LINES, 5)
-    with pytest.raises(FileNotFoundError, match="absent"):
-        train(tmp_path / "absent.txt")
+    (tmp_path / "there.txt").write_text("here", encoding="utf-8")
+    for files in (tmp_path / "absent.txt", [tmp_path / "absent.txt", tmp_path / "there.txt"]):
+        with pytest.raises(FileNotFoundError, match="absent"):
+            train(files=files)
+    for both in ({}, {"files": tmp_path / "there.txt", "lines": ["a"]}):
+        with pytest.raises(ValueError, match="either `files` or `lines`"):
+            train_wordpiece(**both)
     (tmp_path / "latin.txt").write_bytes(b"fine\ncaf\xe9\n")
     with pytest.raises(ValueError, match=r"latin\.txt is not valid utf-8: the byte at offset 8"):
-        train(tmp_path / "latin.txt")
+        train(files=tmp_path / "latin.txt")
     assert (
         "café"
         in train(
-            tmp_path / "latin.txt", 60, encoding="latin-1", strip_accents=False, min_frequency=1
+            files=tmp_path / "latin.txt",
+            encoding="latin-1",
+            strip_accents=False,
+            min_frequency=1,
         ).vocabulary
     )
