@@ -82,18 +82,20 @@ def replaced_folder(folder, known_files):
             )
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    new, old = work / "new", work / "old"
     try:
-        new = work / "new"
         new.mkdir()
         yield new
         for path in [*new.rglob("*"), new]:
             flush(path)
         if folder.exists():
-            _exchange(new, folder, work / "old")
+            _exchange(new, folder, old)
         else:
             os.rename(new, folder)
         flush(folder.parent)
     finally:
+        if old.exists() and not folder.exists():  # stopped between two renames
+            os.rename(old, folder)
         shutil.rmtree(work, ignore_errors=True)
 
 
@@ -106,21 +108,31 @@ def flush(path):
         os.close(descriptor)
 
 
-def encoding_error(path, encoding, byte_offset, data=b""):
-    """The error for a file whose bytes are not text in the given encoding."""
-    hint = ""
+def encoding_error(path, encoding, byte_offset, data=b"", selectable=True):
+    """The error for a file whose bytes are not text in the given encoding.
+
+    Args:
+        path: what to name.
+        encoding: str, the one that was tried.
+        byte_offset: int, where the first byte lies that does not fit.
+        data: bytes, the beginning of the file.
+        selectable: bool, whether the reader has an argument `encoding`. Default True.
+    """
+    parts = [f"{path} is not valid {encoding}: the byte at offset {byte_offset} does not fit."]
+    if selectable:
+        parts.append(
+            "Give the encoding of the files (`encoding=`, for instance 'latin-1' or 'gb18030')."
+        )
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        hint = " The file begins like UTF-16: convert it to UTF-8."
-    return ValueError(
-        f"{path} is not valid {encoding}: the byte at offset {byte_offset} does not fit. Give the "
-        f"encoding of the files (`encoding=`, for instance 'latin-1' or 'gb18030').{hint}"
-    )
+        parts.append("The file begins like UTF-16: convert it to UTF-8.")
+    return ValueError(" ".join(parts))
 
 
 def _exchange(new, folder, old):
     """Puts `new` in the place of `folder` in one step where the system can, else in two renames.
 
-    Between the two the old folder is whole, but lies at `old`.
+    Between the two the old folder is whole, but lies at `old`: after an error the caller puts it
+    back.
     """
     exchange, here = 2, -100  # RENAME_EXCHANGE, AT_FDCWD of Linux
     with contextlib.suppress(AttributeError, OSError):

@@ -22,6 +22,7 @@ import tyro
 
 from kctx import export, presets
 from kctx.export.documents import curl_line, docker_line
+from kctx.presets.task import task_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Config:
     version: int | None = None
     """number of the version; default: one more than the greatest there"""
     task: Literal["classification", "regression", "masked_lm", "embedding"] | None = None
-    """what is answered; default: what the preset says, or what the model's outputs allow"""
+    """what is answered; default: what the preset says, or what the model's outputs tell"""
     weights_dtype: Literal["bfloat16"] | None = None
     """bfloat16 halves the file; answers change in about the third digit"""
     dtype: str | None = None
@@ -52,24 +53,12 @@ class Config:
     """put the preset into the export, so that fine-tuning can go on from it"""
 
 
-def task_of(loaded):
-    """The task a preset names, or the one its outputs allow."""
-    if loaded.task:
-        return loaded.task
-    outputs = loaded.model.output
-    if isinstance(outputs, dict) and "masked_lm" in outputs:
-        return "masked_lm"
-    if isinstance(outputs, dict) and "sequence_output" in outputs:
-        return "embedding"
-    return "classification"
-
-
 def main(config):
     folder = config.preset.resolve()
     name = config.name or (folder.parent.name if folder.name == "preset" else folder.name)
     print(f"Loading {config.preset}", flush=True)
     loaded = presets.load(config.preset)
-    task = config.task or task_of(loaded)
+    task = config.task or loaded.task or task_of(loaded.model)
     version = export.saved_model(
         loaded.model,
         loaded.preprocessor,

@@ -34,13 +34,19 @@ def fill(text_model, text, top):
     model = text_model.model
     # In this text, which is ours, [MASK] is meant as the token.
     tokenizer = text_model.preprocessor.tokenizer.with_options(special_tokens_in_text=True)
+    size = tokenizer.vocabulary_size
+    if not 1 <= top <= size:
+        raise SystemExit(
+            f"--top must lie between 1 and the vocabulary's {size} entries. Received: {top}"
+        )
     preprocessor = text_model.preprocessor.with_options(tokenizer=tokenizer)
     inputs = {name: np.asarray(value) for name, value in preprocessor([text]).items()}
     places = np.flatnonzero(inputs["token_ids"][0] == tokenizer.mask_id)
     if not len(places):
         raise SystemExit(f"--text must hold a {tokenizer.mask_token}. Received: {text!r}")
     inputs["mask_positions"] = places[None].astype("int32")
-    logits = np.asarray(model.predict_on_batch(inputs)["masked_lm"][0], "float64")  # (M, V)
+    logits = np.asarray(model.predict_on_batch(inputs)["masked_lm"][0], "float64")
+    logits = logits[:, :size]  # (M, V), the tables of a model may have more rows
     scores = np.exp(logits - logits.max(-1, keepdims=True))
     scores /= scores.sum(-1, keepdims=True)
     best = np.argsort(-scores, axis=-1)[:, :top]

@@ -41,6 +41,45 @@ def test_json_round_trip_and_errors(tmp_path):
         files.read_json(path)
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_an_error_between_two_renames_puts_the_old_folder_back(tmp_path, monkeypatch, error):
+    """Where the system cannot exchange two folders in one step."""
+    folder = tmp_path / "p"
+    folder.mkdir()
+    (folder / "a").write_text("old", encoding="utf-8")
+    rename = files.os.rename
+
+    def no_system_call(*args, **kwargs):
+        raise OSError("no such call")
+
+    def stop_at_the_second(source, target):
+        if source.name == "new":
+            raise error
+        rename(source, target)
+
+    monkeypatch.setattr(files.ctypes, "CDLL", no_system_call)
+    monkeypatch.setattr(files.os, "rename", stop_at_the_second)
+    with pytest.raises(type(error)), files.replaced_folder(folder, ("a",)) as new:
+        (new / "a").write_text("new", encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+    assert (folder / "a").read_text(encoding="utf-8") == "old"
+
+    monkeypatch.setattr(files.os, "rename", rename)
+    with files.replaced_folder(folder, ("a",)) as new:
+        (new / "a").write_text("new", encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+    assert (folder / "a").read_text(encoding="utf-8") == "new"
+
+
+def test_advice_on_encodings_is_for_readers_that_take_one():
+    assert "`encoding=`" in str(files.encoding_error("x.txt", "utf-8", 3))
+    message = str(files.encoding_error("x.txt", "utf-8", 0, b"\xff\xfea", selectable=False))
+    assert message == (
+        "x.txt is not valid utf-8: the byte at offset 0 does not fit. The file begins like "
+        "UTF-16: convert it to UTF-8."
+    )
+
+
 def test_kill_while_replacing(tmp_path):
     """A process that does nothing but replace a folder is killed many times: it stays whole."""
     program = (

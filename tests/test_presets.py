@@ -16,6 +16,7 @@ from kctx.heads import Classifier, Regressor, attach
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
 from kctx.preprocessors import BERTPreprocessor
+from kctx.presets.task import task_of
 from kctx.tokenizers import WordPieceTokenizer
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a good bad film was".split()]
@@ -271,12 +272,57 @@ def test_predict_refusals():
         text_model.predict(["a"], [3])
     with pytest.raises(ValueError, match="`pairs` must be as many as `texts`: 2. Received: 1"):
         text_model.predict(["a", "b"], ["c"])
+    single = make_preprocessor()
+    single.takes_pairs = False
+    with pytest.raises(ValueError, match="`pairs` must be None: BERTPreprocessor takes single"):
+        presets.TextModel(text_model.model, single, "regression").predict("a", "b")
     with pytest.raises(ValueError, match="`batch_size`"):
         text_model.predict(["a"], batch_size=0)
     with pytest.raises(ValueError, match="needs a task and a preprocessor"):
         presets.TextModel(make_encoder(), make_preprocessor()).predict(["a"])
     with pytest.raises(ValueError, match="needs a task and a preprocessor"):
         presets.TextModel(make_classifier(), None, "classification", ["a"]).predict(["a"])
+
+
+# What a model is for
+
+
+@pytest.mark.once
+def test_task_is_told_by_head_outputs_or_labels():
+    encoder = make_encoder()
+    dense = keras.Model(encoder.input, keras.layers.Dense(2)(encoder.output["pooled_output"]))
+    cases = [
+        (make_classifier(), "classification"),
+        (make_classifier(Classifier(1)), "regression"),  # one class is always probable by 1
+        (make_classifier(Regressor()), "regression"),
+        (encoder, "embedding"),
+        (MaskedLM(encoder), "masked_lm"),
+        (make_joint(), "masked_lm"),
+        (NextSentence(encoder), "classification"),
+        (dense, None),
+    ]
+    assert [task_of(model) for model, _ in cases] == [task for _, task in cases]
+    assert task_of(dense, labels=["a", "b"]) == "classification"
+    assert task_of(make_classifier(Regressor()), labels=["a"]) == "regression"
+
+
+@pytest.mark.once
+def test_encoder_and_head_in_one_graph(tmp_path):
+    """A model without a part that is the encoder: nothing but `encoder` asks for one."""
+    encoder = make_encoder()
+    model = keras.Model(encoder.input, Classifier(3)(encoder.output))
+    with pytest.raises(ValueError, match="31 entries but the model's embedding table only 30"):
+        tokenizer = WordPieceTokenizer([*VOCABULARY, *(f"w{i}" for i in range(20))])
+        presets.save(tmp_path / "p", model, BERTPreprocessor(tokenizer, 40))
+    with pytest.raises(ValueError, match="more than the 48 positions"):
+        presets.save(tmp_path / "p", model, make_preprocessor(sequence_length=49))
+    presets.save(tmp_path / "p", model, make_preprocessor(), labels=["a", "b", "c"])
+    loaded = presets.load(tmp_path / "p")
+    assert_same_outputs(loaded.model, model)
+    assert set(loaded.predict(TEXTS)[0]["scores"]) == {"a", "b", "c"}
+    assert "classification" in loaded.describe() and "encoder" not in loaded.describe()
+    with pytest.raises(ValueError, match=r"exactly one encoder.*heads.attach\(encoder, head\)"):
+        _ = loaded.encoder
 
 
 # What must be refused
@@ -297,10 +343,12 @@ def test_parts_that_do_not_fit(tmp_path):
     save("`task` must be one of", model, task="tagging")
     save("1 output for regression. Received: 3", model, task="regression")
     save("classification only", make_classifier(Regressor()), labels=["a"], task="regression")
+    save("classification only", make_classifier(Regressor()), labels=["a"])
     save(r"one output \(B, C\)", make_encoder(), labels=["a"])
     save("more than the 48 positions", model, make_preprocessor(sequence_length=49))
     tokenizer = WordPieceTokenizer([*VOCABULARY, *(f"w{i}" for i in range(20))])
-    save("31 entries, more than the 30 rows", model, BERTPreprocessor(tokenizer, 40))
+    preprocessor = BERTPreprocessor(tokenizer, sequence_length=40)
+    save("31 entries but the model's embedding table only 30", model, preprocessor)
     inputs = keras.Input((3,))
     code = keras.Model(inputs, keras.layers.Lambda(lambda x: x * 2)(inputs))
     save("must not hold a `Lambda`", code)
@@ -336,7 +384,7 @@ def test_broken_folders(tmp_path):
     load(ValueError, "written by a newer kctx")
     vocabulary = "".join(f"{token}\n" for token in [*VOCABULARY, *map(str, range(20))])
     (folder / "vocabulary.txt").write_text(vocabulary, encoding="utf-8")
-    load(ValueError, "31 entries, more than the 30 rows")
+    load(ValueError, "31 entries but the model's embedding table only 30")
 
 
 @pytest.mark.once
@@ -378,6 +426,27 @@ def test_other_files_are_never_deleted(tmp_path):
     with pytest.raises(FileExistsError, match="must not be a file"):
         presets.save(tmp_path / "notes.txt", make_encoder())
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.once
+def test_files_of_any_tokenizer_are_replaced(tmp_path):
+    """A preset says itself which files are its own; no table of all tokenizers is needed."""
+
+    class Merging(WordPieceTokenizer):
+        def save_assets(self, folder):
+            super().save_assets(folder)
+            (folder / "merges.txt").write_text("a b", encoding="utf-8")
+
+    text_model = make_text_model()
+    text_model.preprocessor = BERTPreprocessor(Merging(VOCABULARY), sequence_length=40)
+    text_model.save(tmp_path / "p")
+    text_model.save(tmp_path / "p")
+    assert (tmp_path / "p" / "merges.txt").is_file()
+    make_text_model().save(tmp_path / "p")
+    assert not (tmp_path / "p" / "merges.txt").exists()
+    (tmp_path / "p" / "merges.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(FileExistsError, match=r"would be lost: merges.txt"):
+        make_text_model().save(tmp_path / "p")
 
 
 @pytest.mark.once

@@ -1,7 +1,7 @@
 """Published checkpoints to and from our models.
 
-One file per format (`safetensors_file`, `torch_file`, `tensorflow_checkpoint`), one table of names
-per family (`bert_names`), one report.
+One file per format (`safetensors_file`, `torch_file`, `tensorflow_checkpoint`), one per family
+(`bert`, with its table of names), a row of `families.FAMILIES` each, and one report.
 """
 
 from kctx.convert.load import load_encoder, load_model

@@ -25,7 +25,7 @@ class Part(NamedTuple):
     rows: list
 
 
-def assign(parts, checkpoint, standard, report, allow_missing=()):
+def assign(parts, checkpoint, standard, report, allow_missing=(), tied=()):
     """Loads a checkpoint into the variables of a model and completes the report.
 
     All names and shapes are checked before the first variable is changed; then one tensor at a
@@ -38,9 +38,11 @@ def assign(parts, checkpoint, standard, report, allow_missing=()):
         report: `Report`, changed in place.
         allow_missing: list of str, patterns of `fnmatch` for variables (or the names they have in
             checkpoints of this layout) that may be missing.
+        tied: spellings of a copy and of its original, which must be equal where both are there.
 
     Raises:
-        ValueError: a shape is wrong, or a tensor that is not allowed to be missing is.
+        ValueError: a shape is wrong, a tensor that is not allowed to be missing is, or a copy
+            differs.
     """
     jobs, forbidden = [], []
     for part in parts:
@@ -78,7 +80,7 @@ def assign(parts, checkpoint, standard, report, allow_missing=()):
             f"{report.path} lacks {len(forbidden)} tensors: {', '.join(forbidden[:5])}{more}. "
             "Variables that may keep their random start must be named in `allow_missing`."
         )
-    check_tied(checkpoint, standard)
+    check_tied(checkpoint, [standard.get(name) for name in tied])
     for variable, source, transposed in jobs:
         array = np.asarray(checkpoint.read(source), "float32")
         variable.assign(array.T if transposed else array)
@@ -91,14 +93,13 @@ def resolve(root, path):
     return root
 
 
-def check_tied(checkpoint, standard):
-    """Raises unless a second copy of the token table, where there is one, equals the first."""
-    copy = standard.get("cls.predictions.decoder.weight")
-    table = standard.get("bert.embeddings.word_embeddings.weight")
-    if copy is None or table is None:
+def check_tied(checkpoint, names):
+    """Raises unless the tensors of two names, where both are there, are equal."""
+    if not names or None in names:
         return
+    copy, table = names
     if not np.array_equal(checkpoint.read(copy), checkpoint.read(table)):
         raise ValueError(
             f"`{copy}` differs from `{table}`: the output table is not tied to the token "
-            "embedding, as it is in BERT."
+            "embedding, as it is in our models."
         )

@@ -90,6 +90,9 @@ CLASSIFIER_ROWS = [
     Row("dense.bias", "classifier.bias", "output_bias"),
 ]
 
+# A second copy of the token table, which some files hold, and the table.
+TIED = ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight")
+
 
 def standard_names(names, layout):
     """Spelling of this file -> name in the checkpoint.

@@ -2,7 +2,10 @@
 
 import re
 
-SUPPORTED = ("BERT",)
+from kctx.convert import bert
+
+# Family -> how it is loaded.
+FAMILIES = {"BERT": bert.FAMILY}
 
 # Family -> pattern that one of the names must match. First match wins; BERT's own names, which
 # others share, come last.
@@ -59,7 +62,7 @@ def detect_family(names, config, path):
         path: what to name in messages.
 
     Returns:
-        str, one of `SUPPORTED`.
+        str, a key of `FAMILIES`.
 
     Raises:
         ValueError: another family, named in the message, or none that is known.
@@ -75,13 +78,13 @@ def detect_family(names, config, path):
         family = None
     if family is None:
         raise ValueError(
-            f"{path} is of a family that is not known. Supported: {', '.join(SUPPORTED)}. "
+            f"{path} is of a family that is not known. Supported: {', '.join(FAMILIES)}. "
             f"model_type={config.get('model_type')!r}; its first tensors are {sorted(names)[:5]}"
         )
-    if family not in SUPPORTED:
+    if family not in FAMILIES:
         raise ValueError(
             f"{path} is a {family} checkpoint, which cannot be loaded as another family. "
-            f"Supported: {', '.join(SUPPORTED)}."
+            f"Supported: {', '.join(FAMILIES)}."
         )
     return family
 

@@ -2,20 +2,12 @@
 
 from kctx import presets
 from kctx.convert.assign import Part, assign
-from kctx.convert.bert_config import bert_arguments
-from kctx.convert.bert_names import (
-    CLASSIFIER_ROWS,
-    MASKED_LM_ROWS,
-    NEXT_SENTENCE_ROWS,
-    encoder_rows,
-    standard_names,
-)
-from kctx.convert.families import detect_family
+from kctx.convert.families import FAMILIES, detect_family
 from kctx.convert.report import Report, Tensor
 from kctx.convert.source import is_preset, open_source
 from kctx.heads import Classifier, Regressor, attach
-from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
+from kctx.presets.task import find_encoder
 
 
 def load_encoder(path, allow_missing=(), **options):
@@ -28,7 +20,7 @@ def load_encoder(path, allow_missing=(), **options):
     Args:
         path: str or `pathlib.Path`.
         allow_missing: list of str, patterns (as of `fnmatch`) of variables or tensors that may be
-            missing and keep their random start. Default: none.
+            missing and keep their random start. Default: none. A preset always holds them all.
         **options: arguments of the encoder that differ from the configuration: `dropout`,
             `attention_dropout`, `activation`, `dtype`, `name`; `pooler=False` leaves the pooler
             away. Default of `pooler`: as the checkpoint has it.
@@ -41,11 +33,11 @@ def load_encoder(path, allow_missing=(), **options):
         ValueError: another family, broken files, wrong shapes, missing tensors, unknown options.
     """
     if is_preset(path):
-        loaded, report = load_preset_folder(path, options)
+        loaded, report = load_preset_folder(path, options, allow_missing)
         return loaded.encoder, report
-    source, report, standard = _open(path)
-    encoder, part = _encoder(source, standard, options)
-    assign([part], source.checkpoint, standard, report, allow_missing)
+    source, family, report, standard = _open(path)
+    encoder, part = _encoder(source, family, standard, options)
+    assign([part], source.checkpoint, standard, report, allow_missing, family.tied)
     return encoder, report
 
 
@@ -64,24 +56,28 @@ def load_model(path, allow_missing=(), **options):
         (model, `Report`)
     """
     if is_preset(path):
-        loaded, report = load_preset_folder(path, options)
+        loaded, report = load_preset_folder(path, options, allow_missing)
         return loaded.model, report
-    source, report, standard = _open(path)
-    encoder, part = _encoder(source, standard, options)
-    model, head_parts = _heads(source, standard, encoder)
-    assign([part, *head_parts], source.checkpoint, standard, report, allow_missing)
+    source, family, report, standard = _open(path)
+    encoder, part = _encoder(source, family, standard, options)
+    model, head_parts = _heads(source, family, standard, encoder)
+    parts = [part, *head_parts]
+    assign(parts, source.checkpoint, standard, report, allow_missing, family.tied)
     return model, report
 
 
 def _open(path):
+    """(`Source`, `Family`, `Report`, dict: spelling of the family's rows -> name in the file)."""
     source = open_source(path)
     checkpoint = source.checkpoint
-    family = detect_family(checkpoint.shapes, source.config, path)
-    report = Report(str(path), checkpoint.file_format, family)
-    return source, report, standard_names(checkpoint.shapes, checkpoint.layout)
+    name = detect_family(checkpoint.shapes, source.config, path)
+    family = FAMILIES[name]
+    report = Report(str(path), checkpoint.file_format, name)
+    standard = family.standard_names(checkpoint.shapes, checkpoint.layout)
+    return source, family, report, standard
 
 
-def _encoder(source, standard, options):
+def _encoder(source, family, standard, options):
     """The encoder, not yet loaded, and its part."""
     if not source.config:
         raise FileNotFoundError(f"{source.folder} has no bert_config.json beside its checkpoint")
@@ -99,36 +95,39 @@ def _encoder(source, standard, options):
             f"`pooler`. Received: {', '.join(sorted(unknown))}"
         )
     has_pooler = any("pooler" in name for name in standard)
-    arguments = {"pooler": has_pooler, **bert_arguments(source.config, source.folder), **options}
-    encoder = BERT(**arguments)
-    return encoder, Part("encoder", encoder, encoder_rows(encoder.num_layers, arguments["pooler"]))
+    arguments = family.arguments(source.config, source.folder)
+    arguments = {"pooler": has_pooler, **arguments, **options}
+    encoder = family.model(**arguments)
+    rows = family.encoder_rows(encoder.num_layers, arguments["pooler"])
+    return encoder, Part("encoder", encoder, rows)
 
 
-def _heads(source, standard, encoder):
+def _heads(source, family, standard, encoder):
     """The model with the heads of the checkpoint, not yet loaded, and their parts."""
 
-    def holds(row):
-        return getattr(row, source.checkpoint.layout) in standard
+    def holds(rows):
+        return bool(rows) and getattr(rows[0], source.checkpoint.layout) in standard
 
     parts = []
-    if holds(MASKED_LM_ROWS[0]):
-        parts.append(Part("masked_lm", MaskedLM(encoder), MASKED_LM_ROWS))
-    if holds(NEXT_SENTENCE_ROWS[0]) and encoder.pooler is not None:
-        parts.append(Part("next_sentence", NextSentence(encoder), NEXT_SENTENCE_ROWS))
+    if holds(family.masked_lm_rows):
+        parts.append(Part("masked_lm", MaskedLM(encoder), family.masked_lm_rows))
+    if holds(family.next_sentence_rows) and encoder.pooler is not None:
+        parts.append(Part("next_sentence", NextSentence(encoder), family.next_sentence_rows))
     if parts:
         objectives = [part.root for part in parts]
         return (objectives[0] if len(parts) == 1 else Joint(objectives)), parts
     # Tagging and multiple choice give their heads the same name; the first has no pooler.
     multiple_choice = any("MultipleChoice" in name for name in architectures(source.config))
-    if holds(CLASSIFIER_ROWS[0]) and encoder.pooler is not None and not multiple_choice:
-        kernel = standard[getattr(CLASSIFIER_ROWS[0], source.checkpoint.layout)]
+    rows = family.classifier_rows
+    if holds(rows) and encoder.pooler is not None and not multiple_choice:
+        kernel = standard[getattr(rows[0], source.checkpoint.layout)]
         num_classes = source.checkpoint.shapes[kernel][0]
         dropout = source.config.get("classifier_dropout")
         dropout = encoder.dropout if dropout is None else dropout
         head = Classifier(num_classes, dropout, pooling="pooled")
         if num_classes == 1:
             head = Regressor(dropout, pooling="pooled")
-        return attach(encoder, head), [Part(head.name, head, CLASSIFIER_ROWS)]
+        return attach(encoder, head), [Part(head.name, head, rows)]
     return encoder, []
 
 
@@ -137,14 +136,20 @@ def architectures(config):
     return config.get("architectures") or []
 
 
-def load_preset_folder(path, options):
+def load_preset_folder(path, options, allow_missing=()):
     """A preset of ours: (`TextModel`, `Report`)."""
+    if allow_missing:
+        raise ValueError(
+            "`allow_missing` cannot apply to a preset, which lacks nothing. "
+            f"Received: {list(allow_missing)}"
+        )
     if set(options) - {"dtype"}:
         raise ValueError(
             "A preset has its own configuration; the only option is `dtype`. "
             f"Received: {', '.join(sorted(options))}"
         )
     loaded = presets.load(path, **options)
-    report = Report(str(path), "preset", type(loaded.encoder).__name__)
+    encoder = find_encoder(loaded.model) or loaded.model
+    report = Report(str(path), "preset", type(encoder).__name__)
     report.matched = [Tensor(v.path, v.path, tuple(v.shape)) for v in loaded.model.weights]
     return loaded, report

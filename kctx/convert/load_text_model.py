@@ -1,12 +1,12 @@
 """Published checkpoints with their tokenizers, ready for raw text."""
 
+from kctx.convert.families import FAMILIES
 from kctx.convert.load import load_model, load_preset_folder
 from kctx.convert.source import is_preset, open_source
-from kctx.convert.wordpiece_settings import load_tokenizer
 from kctx.files import read_json
 from kctx.heads import Classifier
-from kctx.preprocessors import BERTPreprocessor
 from kctx.presets import TextModel
+from kctx.presets.task import check_preprocessor, table_sizes
 
 
 def load_preset(
@@ -20,7 +20,7 @@ def load_preset(
             is guessed from the vocabulary with a warning.
         strip_accents: bool. Default: as the folder says, else as `lowercase`.
         sequence_length: int, most tokens of a text. Default: as many as the model has positions,
-            or fewer where the folder's tokenizer says so.
+            or fewer where the folder's tokenizer says so; for a preset of ours, as saved.
         allow_missing, **options: as of `load_encoder`.
 
     Returns:
@@ -28,25 +28,47 @@ def load_preset(
 
     Raises:
         FileNotFoundError: there is no vocabulary, or as `load_encoder`.
-        ValueError: as `load_encoder`.
+        ValueError: the vocabulary or `sequence_length` exceeds the model's tables, or a preset of
+            ours has no preprocessor to be changed; or as `load_encoder`.
     """
     if is_preset(path):
-        return load_preset_folder(path, options)
+        loaded, report = load_preset_folder(path, options, allow_missing)
+        _change(loaded, path, sequence_length, lowercase=lowercase, strip_accents=strip_accents)
+        return loaded, report
     model, report = load_model(path, allow_missing, **options)
     folder, config, checkpoint = open_source(path)
-    tokenizer = load_tokenizer(
+    family = FAMILIES[report.family]
+    tokenizer = family.load_tokenizer(
         folder, checkpoint.layout, lowercase=lowercase, strip_accents=strip_accents
     )
     if sequence_length is None:
-        sequence_length = _sequence_length(folder, config)
-    preprocessor = BERTPreprocessor(tokenizer, sequence_length=sequence_length)
+        sequence_length = _sequence_length(folder, table_sizes(model)[1])
+    preprocessor = family.preprocessor(tokenizer, sequence_length=sequence_length)
+    check_preprocessor(model, preprocessor)
     task, labels = _task(model, config, path)
     return TextModel(model, preprocessor, task, labels), report
 
 
-def _sequence_length(folder, config):
+def _change(text_model, path, sequence_length, **settings):
+    """Gives the preprocessor of a preset another length, and its tokenizer other settings."""
+    settings = {name: value for name, value in settings.items() if value is not None}
+    changes = {} if sequence_length is None else {"sequence_length": sequence_length}
+    if not settings and not changes:
+        return
+    preprocessor = text_model.preprocessor
+    if preprocessor is None:
+        raise ValueError(
+            f"The preset {path} has no preprocessor that could be changed. "
+            f"Received: {settings | changes}"
+        )
+    if settings:
+        changes["tokenizer"] = preprocessor.tokenizer.with_options(**settings)
+    text_model.preprocessor = preprocessor.with_options(**changes)
+    check_preprocessor(text_model.model, text_model.preprocessor)
+
+
+def _sequence_length(folder, length):
     """Positions of the model, or fewer where the folder's tokenizer was used with fewer."""
-    length = config.get("max_position_embeddings", 512)
     if (folder / "tokenizer_config.json").is_file():
         # "No limit" is written as a number of 30 digits.
         length = min(

@@ -13,11 +13,13 @@ from kctx.convert.bert_names import (
 )
 from kctx.convert.published_tokenizer import published_tokenizer
 from kctx.convert.safetensors_file import write_safetensors
+from kctx.data.tokenizer_checks import check_vocabulary_size
 from kctx.files import replaced_folder, write_json
 from kctx.heads import Classifier, Regressor, encoder_of
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
 from kctx.presets import TextModel
+from kctx.tokenizers.vocabulary import write_vocabulary
 
 FILES = ("config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json", "tokenizer.json")
 
@@ -61,11 +63,7 @@ def save_huggingface(model, folder, tokenizer=None, labels=None, weights_dtype="
     heads = [part.root for part in parts if isinstance(part.root, Classifier)]
     config.update(_label_fields(heads, labels))
     if tokenizer is not None:
-        if tokenizer.vocabulary_size > encoder.vocabulary_size:
-            raise ValueError(
-                f"`tokenizer` has {tokenizer.vocabulary_size} entries, more than the "
-                f"{encoder.vocabulary_size} rows of the model's token table."
-            )
+        check_vocabulary_size(tokenizer, encoder.vocabulary_size)
         config["pad_token_id"] = tokenizer.padding_id
     tensors = {}
     for part in parts:
@@ -81,8 +79,7 @@ def save_huggingface(model, folder, tokenizer=None, labels=None, weights_dtype="
             fast, slow = published_tokenizer(tokenizer, encoder.max_sequence_length)
             write_json(new / "tokenizer.json", fast)
             write_json(new / "tokenizer_config.json", slow)
-            lines = "".join(f"{token}\n" for token in tokenizer.vocabulary)
-            (new / "vocab.txt").write_bytes(lines.encode("utf-8"))
+            write_vocabulary(tokenizer.vocabulary, new / "vocab.txt")
 
 
 def _parts(model):

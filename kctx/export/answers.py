@@ -94,6 +94,8 @@ class MaskedLM(Answer):
 
     M is the greatest number of masks in a text of the batch.
 
+    Logits beyond the vocabulary, of a model whose tables were rounded up, are left out.
+
     Args:
         vocabulary: list of str, V.
         mask_id: int, id of the mask token.
@@ -115,7 +117,8 @@ class MaskedLM(Answer):
         return {**inputs, "mask_positions": ragged.to_tensor()}  # (B, M)
 
     def __call__(self, outputs, inputs):
-        logits = tf.cast(outputs["masked_lm"], tf.float32)  # (B, M, V)
+        logits = outputs["masked_lm"][:, :, : len(self.vocabulary)]  # (B, M, V)
+        logits = tf.cast(logits, tf.float32)
         scores, best = tf.math.top_k(tf.nn.softmax(logits, axis=-1), self.top_k)  # (B, M, K)
         count = tf.reduce_sum(tf.cast(self._found(inputs), tf.int32), axis=-1)  # (B,)
         real = tf.sequence_mask(count, tf.shape(logits)[1])[:, :, None]  # (B, M, 1)

@@ -5,7 +5,7 @@ import re
 import keras
 
 from kctx.export.answers import MEANINGS
-from kctx.presets.task import check_task
+from kctx.presets.task import check_task, task_of
 
 POOLINGS = ("mean", "cls", "max", "pooled")
 
@@ -13,7 +13,18 @@ POOLINGS = ("mean", "cls", "max", "pooled")
 def check_arguments(
     model, preprocessor, labels, task, weights_dtype, name, version, pooling, top_k
 ):
-    """Refuses what cannot be exported before anything is written; returns the labels, or None."""
+    """Refuses what cannot be exported before anything is written.
+
+    Returns:
+        (task, labels): the task told by the model where it is None, see `kctx.presets.task`.
+    """
+    if task is None:
+        task = task_of(model, labels)
+    if task is None:
+        raise ValueError(
+            f"`task` must be one of {', '.join(MEANINGS)}, where neither a head nor the names of "
+            f"its outputs tell what `model` answers. Received: task=None, {model.name}"
+        )
     if task not in MEANINGS:
         raise ValueError(f"`task` must be one of {', '.join(MEANINGS)}. Received: {task!r}")
     if weights_dtype not in (None, "bfloat16"):
@@ -32,7 +43,7 @@ def check_arguments(
     if not isinstance(model.input, dict):
         raise ValueError(f"`model` must take a dict of named inputs. Received: {model.name}")
     if task in ("classification", "regression"):
-        return check_task(model, task, labels)[1]
+        return check_task(model, task, labels)
     if labels is not None:
         raise ValueError(f"`labels` belong to classification only. Received: task={task!r}")
     outputs = model.output
@@ -50,9 +61,12 @@ def check_arguments(
                 "`model` must be a `MaskedLM` objective, or a `Joint` with one. "
                 f"Received: {model.name}"
             )
-        if not 1 <= top_k <= outputs["masked_lm"].shape[-1]:
-            raise ValueError(f"`top_k` must lie between 1 and the vocabulary. Received: {top_k}")
-    return None
+        size = min(outputs["masked_lm"].shape[-1], preprocessor.tokenizer.vocabulary_size)
+        if not 1 <= top_k <= size:
+            raise ValueError(
+                f"`top_k` must lie between 1 and the vocabulary's {size} entries. Received: {top_k}"
+            )
+    return task, None
 
 
 def default_examples(preprocessor, task):

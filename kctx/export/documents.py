@@ -4,22 +4,20 @@ from kctx.export.answers import MEANINGS
 from kctx.export.warmup import write_warmup
 from kctx.files import write_json, write_text
 
-INPUT_MEANINGS = {
+TEXT_MEANINGS = {
     "text": "raw texts, UTF-8, any length",
     "text_pair": "second texts, for models taught on pairs",
-    "token_ids": "ids of the tokens, special tokens included",
-    "segment_ids": "0 for the first segment, 1 for the second",
-    "padding_mask": "true = a real token; what lies behind it is ignored",
 }
 DEFAULT = "serving_default"
 
 
-def describe(signatures, task):
+def describe(signatures, task, made):
     """What the real signatures take and give.
 
     Args:
         signatures: dict of concrete functions.
         task: str, a key of `MEANINGS`.
+        made: dict of `ModelInput`, what the preprocessor makes.
 
     Returns:
         dict: signature -> {"inputs": {name: {dtype, shape, meaning}}, "outputs": {the same}}
@@ -28,14 +26,15 @@ def describe(signatures, task):
     def entry(spec, shape, meaning):
         return {"dtype": spec.dtype.name, "shape": shape, "meaning": meaning}
 
-    described, order = {}, list(INPUT_MEANINGS)
+    meanings = {**TEXT_MEANINGS, **{name: entry.meaning for name, entry in made.items()}}
+    described, order = {}, list(meanings)
     for name, function in signatures.items():
         inputs = function.structured_input_signature[1] or {
             spec.name: spec for spec in function.structured_input_signature[0]
         }
         described[name] = {
             "inputs": {
-                key: entry(spec, "(B,)" if spec.shape.rank == 1 else "(B, T)", INPUT_MEANINGS[key])
+                key: entry(spec, "(B,)" if spec.shape.rank == 1 else "(B, T)", meanings[key])
                 for key, spec in sorted(inputs.items(), key=lambda item: order.index(item[0]))
             },
             "outputs": {
@@ -71,7 +70,7 @@ def rest_request(signature_name, inputs):
     }
 
 
-def write_documents(folder, signatures, examples, facts):
+def write_documents(folder, signatures, examples, facts, made):
     """Writes warm-up requests, examples, `signature.json` and `README.md` into `assets.extra`.
 
     Args:
@@ -80,8 +79,9 @@ def write_documents(folder, signatures, examples, facts):
         examples: dict: signature -> list of dicts of input tensors. All of them become warm-up
             requests, the first one also the example request.
         facts: dict of what else is to be told: name, version, task, labels, and so on.
+        made: dict of `ModelInput`, what the preprocessor makes.
     """
-    described = describe(signatures, facts["task"])
+    described = describe(signatures, facts["task"], made)
     write_json(folder / "signature.json", {**facts, "signatures": described})
     requests = [(name, inputs) for name, several in examples.items() for inputs in several]
     write_warmup(folder / "tf_serving_warmup_requests", facts["name"], requests)

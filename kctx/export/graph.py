@@ -13,7 +13,8 @@ class TextGraph(tf.Module):
 
     Args:
         model: keras.Model, inputs a dict of (B, T) tensors.
-        preprocessor: callable, texts (and second texts) to a dict of (B, T) tensors.
+        preprocessor: see `kctx.preprocessors.ModelInput`: texts (and second texts) to a dict of
+            (B, T) tensors.
         answer: see `kctx.export.answers`.
         weights: see `kctx.export.stored_weights`.
         vocabulary_size: int, token ids of clients are checked against it. Default: unchecked.
@@ -76,11 +77,13 @@ class TextGraph(tf.Module):
             return {key: tf.identity(value) for key, value in inputs.items()}
 
     def signatures(self):
-        """Dict of concrete functions: `serving_default`, `pair` and `token_ids`."""
+        """Dict of concrete functions: `serving_default`, `token_ids`, and `pair` for pairs."""
         texts = tf.TensorSpec([None], tf.string, name="text")
         second_texts = tf.TensorSpec([None], tf.string, name="text_pair")
-        prepared = self._preprocessor()(tf.constant(["a"]))
-        ids = {key: tf.TensorSpec([None, None], prepared[key].dtype, name=key) for key in prepared}
+        ids = {
+            key: tf.TensorSpec([None, None], entry.dtype, name=key)
+            for key, entry in self._preprocessor().inputs.items()
+        }
         # One function for all signatures, so that the graph holds the model once.
         answer_ids = tf.function(self.answer_ids, input_signature=[ids], autograph=False)
 
@@ -103,11 +106,10 @@ class TextGraph(tf.Module):
         def token_ids(**inputs):
             return answer_ids(self.checked(inputs))
 
-        return {
-            "serving_default": serving_default.get_concrete_function(),
-            "pair": pair.get_concrete_function(),
-            "token_ids": token_ids.get_concrete_function(**ids),
-        }
+        functions = {"serving_default": serving_default.get_concrete_function()}
+        if self._preprocessor().takes_pairs:
+            functions["pair"] = pair.get_concrete_function()
+        return {**functions, "token_ids": token_ids.get_concrete_function(**ids)}
 
 
 def untracked(value):

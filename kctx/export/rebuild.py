@@ -26,6 +26,7 @@ from kctx.export.documents import DEFAULT, write_documents
 from kctx.export.graph import TextGraph
 from kctx.export.stored_weights import StoredWeights
 from kctx.files import read_json
+from kctx.presets.task import table_sizes
 
 
 def main(job_folder):
@@ -58,13 +59,14 @@ def rebuild(job_folder, job):
 
     status("tracing the graphs")
     weights = StoredWeights(model, job["weights_dtype"])
+    vocabulary_size, max_sequence_length = table_sizes(model)
     graph = TextGraph(
         model,
         preprocessor,
         make_answer(job, preprocessor),
         weights,
-        vocabulary_size=getattr(loaded.encoder, "vocabulary_size", None),
-        max_sequence_length=getattr(loaded.encoder, "max_sequence_length", None),
+        vocabulary_size,
+        max_sequence_length,
     )
     signatures = graph.signatures()
 
@@ -83,7 +85,8 @@ def rebuild(job_folder, job):
         "tensorflow": tf.version.VERSION,
         "text_ops": text_ops(folder),
     }
-    write_documents(extra, signatures, examples(preprocessor, job["examples"]), facts)
+    requests = examples(preprocessor, job["examples"])
+    write_documents(extra, signatures, requests, facts, preprocessor.inputs)
 
 
 def make_answer(job, preprocessor):
@@ -123,13 +126,12 @@ def check_outputs(model, path):
 def examples(preprocessor, texts):
     """Signature -> list of inputs: one text, and all of them in one batch."""
     batches = [texts[:1], texts]
-    return {
-        DEFAULT: [{"text": tf.constant(batch)} for batch in batches],
-        "pair": [
+    requests = {DEFAULT: [{"text": tf.constant(batch)} for batch in batches]}
+    if preprocessor.takes_pairs:
+        requests["pair"] = [
             {"text": tf.constant(batch), "text_pair": tf.constant(batch[::-1])} for batch in batches
-        ],
-        "token_ids": [preprocessor(tf.constant(batch)) for batch in batches],
-    }
+        ]
+    return {**requests, "token_ids": [preprocessor(tf.constant(batch)) for batch in batches]}
 
 
 def text_ops(folder):

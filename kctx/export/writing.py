@@ -27,7 +27,7 @@ def saved_model(
     preprocessor,
     path,
     labels=None,
-    task="classification",
+    task=None,
     weights_dtype=None,
     dtype=None,
     name=None,
@@ -42,15 +42,16 @@ def saved_model(
 
     The model may have been trained under any Keras backend: its configuration and weights are
     rebuilt under the TensorFlow backend in a child process, and compared there with what the model
-    answers here. To load the result needs neither Keras nor kctx, only TensorFlow and the ops of
-    TensorFlow Text that the stock server links; in Python, `import tensorflow_text` beside
-    `import tensorflow`.
+    answers here, unless `dtype` asks for another arithmetic. To load the result needs neither Keras
+    nor kctx, only TensorFlow and the ops of TensorFlow Text that the stock server links; in Python,
+    `import tensorflow_text` beside `import tensorflow`.
 
     Signatures, with batch size B and length T free (0 texts give 0 answers):
         serving_default: `text` string (B,).
-        pair: `text` and `text_pair` string (B,), for models taught on pairs.
-        token_ids: the inputs of the encoder, (B, T) each: `token_ids` int32, `segment_ids` int32,
-            `padding_mask` bool.
+        pair: `text` and `text_pair` string (B,), for models taught on pairs; where the
+            preprocessor takes them.
+        token_ids: what the preprocessor makes, (B, T) each; for BERT `token_ids` int32,
+            `segment_ids` int32, `padding_mask` bool.
     Outputs of each of them, by task:
         "classification": `label` string (B,), `score` float32 (B,), `scores` float32 (B, C), the
             probabilities in the order of the labels.
@@ -69,7 +70,8 @@ def saved_model(
         preprocessor: raw text to the inputs of the encoder, see `kctx.preprocessors`.
         path: folder of the model, whose versions are its subfolders.
         labels: list of C str, names of the classes. Default: "0", "1", ...
-        task: "classification", "regression", "embedding" or "masked_lm".
+        task: "classification", "regression", "embedding" or "masked_lm". Default: told by the head,
+            or by the names of the outputs.
         weights_dtype: None (as trained) or "bfloat16": half the size, cast to float32 once when
             the server loads them.
         dtype: dtype policy of the arithmetic, for instance "float32" for a model trained in
@@ -86,13 +88,13 @@ def saved_model(
         pathlib.Path of the version.
 
     Raises:
-        ValueError: an argument does not fit the model.
+        ValueError: an argument does not fit the model, or nothing tells its task.
         FileExistsError: the version is there already.
         ExportError: the child process failed; with its message.
     """
     path = Path(path)
     name = path.resolve().name if name is None else name
-    labels = check_arguments(
+    task, labels = check_arguments(
         model, preprocessor, labels, task, weights_dtype, name, version, pooling, top_k
     )
     modules = defining_modules(model, preprocessor)

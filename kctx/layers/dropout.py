@@ -10,6 +10,8 @@ import math
 import keras
 from keras import ops
 
+from kctx.layers.devices import on_cpu
+
 
 def random_mask(seed, shape, threshold):
     """Bool tensor of `shape`, False with probability `threshold` / 65536, for one backend's CPU.
@@ -65,21 +67,6 @@ def _jax_mask(seed, shape, threshold):
     return (x >= jax.numpy.uint32(threshold << 16)).reshape(shape)
 
 
-def _on_cpu(x):
-    backend = keras.config.backend()
-    if backend == "torch":
-        import torch
-
-        return x.device.type == "cpu" and not torch.compiler.is_compiling()
-    if backend == "jax":
-        import jax
-
-        return jax.default_backend() == "cpu"
-    import tensorflow as tf
-
-    return not tf.config.list_logical_devices("GPU") + tf.config.list_logical_devices("TPU")
-
-
 @keras.saving.register_keras_serializable("kctx")
 class Dropout(keras.layers.Dropout):
     """`keras.layers.Dropout` (Srivastava et al., 2014), cheaper on a CPU.
@@ -92,7 +79,7 @@ class Dropout(keras.layers.Dropout):
         threshold = round(self.rate * 2**16)
         if not training or not 0 < threshold < 2**16 or self.noise_shape is not None:
             return super().call(inputs, training=training)
-        if isinstance(inputs, keras.KerasTensor) or not _on_cpu(inputs):
+        if isinstance(inputs, keras.KerasTensor) or not on_cpu(inputs):
             return super().call(inputs, training=training)
         shape = inputs.shape
         if keras.config.backend() == "tensorflow" and not shape.is_fully_defined():

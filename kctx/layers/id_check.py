@@ -9,31 +9,35 @@ import os
 import keras
 import numpy as np
 
+from kctx.layers.devices import on_cpu
 
-def check_range(values, limit, message):
+
+def check_range(values, limit, message, always=False):
     """`values`, after a check that all of them lie in [0, limit).
 
     Use what it returns: in a compiled graph that is how a lookup waits for the check.
 
-    Values that are at hand are checked at once; in a compiled graph the check becomes part of the
-    graph. On by default on CPUs; on accelerators it costs a transfer each step, and the
-    environment variable `KCTX_CHECK_IDS=1` asks for it (`0` turns it off everywhere).
+    Numbers, and arrays in the memory of a CPU, are checked at once; in a graph for a CPU the check
+    becomes part of the graph. Values on an accelerator, or in a graph for one, would cost a
+    transfer each step: the environment variable `KCTX_CHECK_IDS=1` asks for it (`0` turns the
+    checks off everywhere, those of `always` excepted).
 
     Args:
         values: int tensor of any shape, or int.
         limit: int, or in a compiled graph an int tensor.
         message: str, what is expected; the value received is added to it.
+        always: bool, for a single number, whose check costs nothing: neither device nor variable
+            turns it off. Default False.
 
     Returns:
         `values`
 
     Raises:
-        ValueError, or from a compiled graph the backend's own error with the same message.
+        ValueError, or from a compiled graph the backend's own error with the same message. Graphs
+        that XLA compiles for TensorFlow raise nothing: it leaves assertions out.
     """
-    wanted = os.environ.get("KCTX_CHECK_IDS", "auto")
-    if wanted == "0" or isinstance(values, keras.KerasTensor):
-        return values
-    if wanted != "1" and not _on_cpu():
+    setting = "1" if always else os.environ.get("KCTX_CHECK_IDS", "auto")
+    if setting == "0" or isinstance(values, keras.KerasTensor):
         return values
 
     def check(lowest, highest):
@@ -41,6 +45,11 @@ def check_range(values, limit, message):
             if not 0 <= value < limit:
                 raise ValueError(f"{message} Received: {value}")
 
+    if isinstance(values, int):
+        check(values, values)
+        return values
+    if setting != "1" and not on_cpu(values):
+        return values
     backend = keras.config.backend()
     if backend == "tensorflow":
         import tensorflow as tf
@@ -82,12 +91,13 @@ def check_ids(name, ids, limit, table):
 
 
 def check_length(length, limit):
-    """`check_range` of a sequence length against the `limit` rows of a position table."""
+    """`check_range`, always, of a sequence length against the `limit` rows of a position table."""
     return check_range(
         length,
         limit + 1,
         f"The sequence length must be at most {limit}, the rows of the position table. Truncate "
         "or window the text, or build the model with a greater `max_sequence_length`.",
+        always=True,
     )
 
 
@@ -96,18 +106,3 @@ def check_positions(positions, length):
     return check_range(
         positions, length, "`mask_positions` must lie within the length of the sequences."
     )
-
-
-def _on_cpu():
-    backend = keras.config.backend()
-    if backend == "jax":
-        import jax
-
-        return jax.default_backend() == "cpu"
-    if backend == "torch":
-        import torch
-
-        return not torch.cuda.is_available()
-    import tensorflow as tf
-
-    return not tf.config.list_logical_devices("GPU") + tf.config.list_logical_devices("TPU")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from kctx.files import read_json
 from kctx.preprocessors.bert import BERTPreprocessor
+from kctx.preprocessors.model_input import ModelInput
 
 _CLASSES = {"BERTPreprocessor": BERTPreprocessor}
 
@@ -26,4 +27,4 @@ def load(folder):
     return _CLASSES[stored["class_name"]].from_folder(folder, stored["config"])
 
 
-__all__ = ["BERTPreprocessor", "load"]
+__all__ = ["BERTPreprocessor", "ModelInput", "load"]

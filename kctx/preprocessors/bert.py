@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from kctx.files import write_json
+from kctx.preprocessors.model_input import ModelInput
 from kctx.tokenizers import WordPieceTokenizer
 from kctx.tokenizers.text_input import as_text_tensor
 
@@ -65,6 +66,8 @@ class BERTPreprocessor:
             are compiled. Default 1.
     """
 
+    takes_pairs = True
+
     def __init__(
         self,
         tokenizer,
@@ -87,6 +90,18 @@ class BERTPreprocessor:
             raise ValueError(f"`pad_to_multiple` must be at least 1. Received: {pad_to_multiple}")
         self.pad_to_length = pad_to_length
         self.pad_to_multiple = pad_to_multiple
+
+    @property
+    def inputs(self):
+        """What a batch holds: dict of name to `ModelInput`."""
+        padding_id = self.tokenizer.padding_id
+        return {
+            "token_ids": ModelInput("int32", padding_id, "ids of tokens, special ones included"),
+            "segment_ids": ModelInput("int32", 0, "0 for the first segment, 1 for the second"),
+            "padding_mask": ModelInput(
+                "bool", False, "true = a real token; what lies behind it is ignored"
+            ),
+        }
 
     def __call__(self, texts, pairs=None):
         """Makes a batch of inputs.

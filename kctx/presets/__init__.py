@@ -2,8 +2,9 @@
 
     config.json         the model's configuration, as Keras serialises it
     model.weights.h5    its weights, in Keras' format
-    metadata.json       version of this layout, versions of the libraries, number of parameters
-    preprocessor.json, vocabulary.txt   from raw text to the model's inputs, optional
+    metadata.json       versions of this layout and the libraries, number of parameters, files
+    preprocessor.json, and the tokenizer's files beside it (tokenizer.json and vocabulary.txt)
+                        from raw text to the model's inputs, optional
     task.json           {"task": "classification" or "regression", "labels": [...]}, optional
 
 Nothing in it is code. An encoder's folder can also be read with

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import h5py
 import keras
 
 from kctx import heads, models, objectives, preprocessors
@@ -10,6 +9,7 @@ from kctx.files import read_json
 from kctx.presets.task import check_preprocessor, check_task
 from kctx.presets.text_model import TextModel
 from kctx.presets.writing import FORMAT_VERSION
+from kctx.weights import load_weights
 
 REGISTERED = (heads, models, objectives)  # imported so that Keras knows their classes
 
@@ -44,7 +44,7 @@ def load(folder, dtype=None):
                 f"{version}, known are versions up to {FORMAT_VERSION}."
             )
     model = _build(folder / "config.json", dtype)
-    _load_weights(model, folder / "model.weights.h5")
+    load_weights(model, folder / "model.weights.h5")
     preprocessor = None
     if (folder / "preprocessor.json").is_file():
         preprocessor = preprocessors.load(folder)
@@ -96,23 +96,3 @@ def _replace_policy(config, old, new):
         config = list(config.values())
     for value in config if isinstance(config, list) else ():
         _replace_policy(value, old, new)
-
-
-def _load_weights(model, path):
-    try:
-        with h5py.File(path, "r") as file:
-            stored = []
-            file.visititems(lambda _, item: stored.append(item))
-        stored = sum(isinstance(item, h5py.Dataset) for item in stored)
-    except OSError as error:
-        raise ValueError(f"{path} is not a whole file of weights: {error}") from error
-    # Keras notices variables that the file lacks, but not what the file has beyond.
-    if stored != len(model.weights):
-        raise ValueError(
-            f"{path} belongs to another configuration: it holds {stored} variables, the model of "
-            f"config.json has {len(model.weights)}."
-        )
-    try:
-        model.load_weights(path)
-    except (ValueError, KeyError, OSError) as error:
-        raise ValueError(f"{path} does not fit the model of config.json: {error}") from error

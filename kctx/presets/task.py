@@ -2,9 +2,38 @@
 
 import keras
 
-from kctx.heads import Classifier, Regressor, encoder_of
+from kctx.data.tokenizer_checks import check_vocabulary_size
+from kctx.heads import Classifier, encoder_of
+from kctx.layers import PositionEmbedding, TokenEmbedding
 
 TASKS = ("classification", "regression")
+# Name of an output -> the task that it tells. Classes of `next_sentence`: 0 is the real next one.
+OUTPUTS = {
+    "masked_lm": "masked_lm",
+    "sequence_output": "embedding",
+    "next_sentence": "classification",
+}
+
+
+def task_of(model, labels=None):
+    """What a model answers, told by its head, by the names of its outputs, or by labels.
+
+    Args:
+        model: keras.Model.
+        labels: list of str, names of classes, or None.
+
+    Returns:
+        "classification", "regression", "masked_lm" or "embedding"; None where nothing tells. A
+        head with one output is a regressor, since the probability of one class is always 1.
+    """
+    for layer in model.layers:
+        if isinstance(layer, Classifier):
+            return "regression" if layer.num_classes == 1 else "classification"
+    if labels is not None:
+        return "classification"
+    outputs = getattr(model, "output", None)
+    names = outputs if isinstance(outputs, dict) else ()
+    return next((task for name, task in OUTPUTS.items() if name in names), None)
 
 
 def check_task(model, task, labels):
@@ -12,19 +41,20 @@ def check_task(model, task, labels):
 
     Args:
         model: keras.Model.
-        task: "classification", "regression" or None: told by the head, if there is one of ours.
+        task: "classification", "regression" or None: as `task_of` says.
         labels: list of str, or None: "0", "1", ... for classification.
 
     Returns:
-        (task, labels); labels is None but for classification.
+        (task, labels), or (None, None) for a model of another task; labels is None but for
+        classification.
 
     Raises:
         ValueError: unknown task; labels that do not fit the outputs.
     """
     if task is None:
-        task = "classification" if labels is not None else _task_of(model)
-    if task is None:
-        return None, None
+        task = task_of(model, labels)
+        if task not in TASKS:
+            return None, None
     if task not in TASKS:
         raise ValueError(f"`task` must be one of {', '.join(TASKS)}. Received: {task!r}")
     outputs = keras.tree.flatten(model.output)
@@ -50,28 +80,36 @@ def check_task(model, task, labels):
     return task, labels
 
 
+def find_encoder(model):
+    """The encoder that is a part of a model, or None where none, or several are."""
+    try:
+        return encoder_of(model)
+    except ValueError:
+        return None
+
+
+def table_sizes(model):
+    """Greatest number of token ids and of positions, (int, int); None where a model does not say.
+
+    Told by its encoder, or by its layers where the encoder is no part by itself.
+    """
+    encoder = find_encoder(model)
+    if encoder is not None:
+        return (
+            getattr(encoder, "vocabulary_size", None),
+            getattr(encoder, "max_sequence_length", None),
+        )
+    layers = {type(layer): layer for layer in model.layers}
+    tokens, positions = layers.get(TokenEmbedding), layers.get(PositionEmbedding)
+    return getattr(tokens, "input_dim", None), getattr(positions, "max_sequence_length", None)
+
+
 def check_preprocessor(model, preprocessor):
     """Raises unless the ids and lengths that the preprocessor makes lie in the model's tables."""
-    try:
-        encoder = encoder_of(model)
-    except ValueError:  # a model of another kind, whose tables are not known
-        return
-    size = getattr(encoder, "vocabulary_size", None)
-    if size is not None and preprocessor.tokenizer.vocabulary_size > size:
-        raise ValueError(
-            f"The vocabulary of `preprocessor` has {preprocessor.tokenizer.vocabulary_size} "
-            f"entries, more than the {size} rows of the model's token table."
-        )
-    length = getattr(encoder, "max_sequence_length", None)
+    size, length = table_sizes(model)
+    check_vocabulary_size(preprocessor.tokenizer, size)
     if length is not None and preprocessor.sequence_length > length:
         raise ValueError(
             f"`preprocessor.sequence_length` is {preprocessor.sequence_length}, more than the "
             f"{length} positions of the model."
         )
-
-
-def _task_of(model):
-    kinds = {type(layer) for layer in model.layers}
-    if Regressor in kinds:
-        return "regression"
-    return "classification" if Classifier in kinds else None

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from kctx.heads import encoder_of
+from kctx.presets.task import find_encoder
 from kctx.presets.writing import save
 from kctx.training import default_jit
 
@@ -35,7 +36,7 @@ class TextModel:
 
     @property
     def encoder(self):
-        """The encoder inside the model."""
+        """The encoder that is a part of the model; ValueError where none, or several are."""
         return encoder_of(self.model)
 
     def predict(self, texts, pairs=None, batch_size=32):
@@ -54,7 +55,8 @@ class TextModel:
             `score` float. No texts, no answers: [].
 
         Raises:
-            ValueError: the model has no task or no preprocessor; unequal lengths.
+            ValueError: the model has no task or no preprocessor; unequal lengths, or pairs for a
+                preprocessor of single texts.
             TypeError: something in `texts` is not a text.
         """
         if self.task is None or self.preprocessor is None:
@@ -67,6 +69,11 @@ class TextModel:
         texts = _checked(texts, "texts")
         if pairs is not None:
             pairs = _checked(pairs, "pairs")
+            if not self.preprocessor.takes_pairs:
+                raise ValueError(
+                    f"`pairs` must be None: {type(self.preprocessor).__name__} takes single texts. "
+                    f"Received: {len(pairs)} pairs"
+                )
             if len(pairs) != len(texts):
                 raise ValueError(
                     f"`pairs` must be as many as `texts`: {len(texts)}. Received: {len(pairs)}"
@@ -86,14 +93,14 @@ class TextModel:
 
     def describe(self):
         """A few lines on what this is: str."""
-        encoder = self.encoder
-        lines = [
-            f"model         {self.model.name}, {self.model.count_params():,} parameters, "
-            f"{encoder.dtype_policy.name}",
-            f"encoder       {type(encoder).__name__} {encoder.name}, "
-            f"{encoder.count_params():,} parameters",
-            f"task          {self.task or 'none'}",
-        ]
+        lines = [f"model         {self.model.name}, {self.model.count_params():,} parameters"]
+        encoder = find_encoder(self.model)
+        if encoder is not None:
+            lines.append(
+                f"encoder       {type(encoder).__name__} {encoder.name}, "
+                f"{encoder.count_params():,} parameters, {encoder.dtype_policy.name}"
+            )
+        lines.append(f"task          {self.task or 'none'}")
         if self.labels:
             lines.append(f"labels        {', '.join(self.labels)}")
         if self.preprocessor is not None:
@@ -128,7 +135,7 @@ class TextModel:
     def _fitted(self, key, value, size, length):
         """Cuts or pads (n, T) to (size, length); added rows repeat the last one."""
         value = value[:, :length]
-        padding = self.preprocessor.tokenizer.padding_id if key == "token_ids" else 0
+        padding = self.preprocessor.inputs[key].padding
         value = np.pad(
             value, ((0, 0), (0, length - value.shape[1])), constant_values=padding
         )  # (n, length)

@@ -1,14 +1,16 @@
 """Writes a preset folder."""
 
-import contextlib
+from pathlib import Path
 
 import keras
 
 import kctx
-from kctx.files import replaced_folder, write_json
+from kctx.files import read_json, replaced_folder, write_json
 from kctx.presets.task import check_preprocessor, check_task
+from kctx.weights import save_weights
 
 FORMAT_VERSION = 1
+# Files of presets that list none in their metadata.json, as those of the first version.
 FILES = (
     "config.json",
     "model.weights.h5",
@@ -31,7 +33,8 @@ def save(folder, model, preprocessor=None, task=None, labels=None):
         model: an encoder, an objective, or an encoder with a head (`kctx.heads.attach`).
         preprocessor: a preprocessor of `kctx.preprocessors`. Default: none; the preset then does
             not answer raw text.
-        task: "classification" or "regression". Default: told by the head, if there is one.
+        task: "classification" or "regression". Default: told by the head, or by an output
+            `next_sentence`, if there is one.
         labels: list of str, names of the classes in the order of the logits. Default for
             classification: "0", "1", ...
 
@@ -53,28 +56,26 @@ def save(folder, model, preprocessor=None, task=None, labels=None):
         "keras_version": keras.__version__,
         "parameter_count": model.count_params(),
     }
-    with replaced_folder(folder, FILES) as new:
+    with replaced_folder(folder, [*FILES, *_listed_files(folder)]) as new:
         write_json(new / "config.json", config)
-        write_json(new / "metadata.json", metadata)
-        with _without_optimizer(model):
-            model.save_weights(new / "model.weights.h5")
+        save_weights(model, new / "model.weights.h5")
         if preprocessor is not None:
             preprocessor.save(new)
         if task is not None:
             write_json(new / "task.json", {"task": task, "labels": labels})
+        # What a tokenizer wrote is its own affair; so listed, the next `save` may replace it.
+        files = sorted([*(path.name for path in new.iterdir()), "metadata.json"])
+        write_json(new / "metadata.json", {**metadata, "files": files})
 
 
-@contextlib.contextmanager
-def _without_optimizer(model):
-    """Keras writes the moments of a compiled model among its weights, at three times the size."""
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None:
-        model.optimizer = None
+def _listed_files(folder):
+    """Names of files that a preset in a folder says are its own."""
+    path = Path(folder) / "metadata.json"
     try:
-        yield
-    finally:
-        if optimizer is not None:
-            model.optimizer = optimizer
+        metadata = read_json(path) if path.is_file() else {}
+    except ValueError:  # broken, and replaced now
+        return []
+    return metadata.get("files", []) if "kctx_version" in metadata else []
 
 
 def _drop(config, keys):

@@ -25,7 +25,7 @@ def read_vocabulary(path):
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise encoding_error(path, "utf-8", error.start, data) from error
+        raise encoding_error(path, "utf-8", error.start, data, selectable=False) from error
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()

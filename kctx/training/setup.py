@@ -4,7 +4,6 @@ import dataclasses
 import warnings
 
 import keras
-import tensorflow as tf
 
 from kctx.training.loss_scale import LossScale
 from kctx.training.memory import keep_freed_memory
@@ -75,6 +74,8 @@ def default_jit():
 
 def keep_tensorflow_off_accelerators():
     """Under JAX and torch TensorFlow only reads text: it must not take the device's memory."""
+    import tensorflow as tf
+
     try:
         tf.config.set_visible_devices([], "GPU")
     except RuntimeError:

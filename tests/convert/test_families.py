@@ -3,8 +3,15 @@
 import pytest
 
 from kctx import convert
-from kctx.convert.families import detect_family
-from tests.convert.folders import CONFIG, encoder_shapes, tensors_of, write_folder
+from kctx.convert.families import FAMILIES, detect_family
+from kctx.models import BERT
+from tests.convert.folders import (
+    CONFIG,
+    encoder_shapes,
+    tensors_of,
+    write_folder,
+    write_vocabulary,
+)
 
 pytestmark = pytest.mark.once
 
@@ -69,6 +76,18 @@ def test_unknown_names():
 def test_published_checkpoints(kctx_data, folder, family):
     with pytest.raises(ValueError, match=f"{folder} is a {family} checkpoint"):
         convert.load_model(kctx_data / "checkpoints" / folder)
+
+
+def test_a_family_is_a_row_of_the_table(tmp_path, monkeypatch):
+    class Renamed(BERT):
+        pass
+
+    monkeypatch.setitem(FAMILIES, "RoBERTa", FAMILIES["BERT"]._replace(model=Renamed))
+    config = {**CONFIG, "model_type": "roberta"}
+    folder = write_vocabulary(write_folder(tmp_path / "m", tensors_of(encoder_shapes()), config))
+    loaded, report = convert.load_preset(folder, lowercase=True)
+    assert type(loaded.model) is Renamed and report.family == "RoBERTa"
+    assert len(report.matched) == len(loaded.model.weights)
 
 
 def test_roberta_folder(tmp_path):

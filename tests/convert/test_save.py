@@ -148,9 +148,11 @@ def test_refusals(tmp_path):
         convert.save_huggingface(encoder_of(model), folder, labels=["a", "b"])
     with pytest.raises(ValueError, match="to have an equal in Hugging Face's format"):
         convert.save_huggingface(attach(make_encoder(), Classifier(3, pooling="mean")), folder)
-    with pytest.raises(ValueError, match="more than the 30 rows"):
+    with pytest.raises(ValueError, match="41 entries but the model's embedding table only 30"):
         tokenizer = WordPieceTokenizer([*VOCABULARY, *(f"w{i}" for i in range(30))])
         convert.save_huggingface(model, folder, tokenizer)
+    with pytest.raises(ValueError, match="A token with a line end cannot be stored"):
+        convert.save_huggingface(model, folder, WordPieceTokenizer([*VOCABULARY, "a\nb"]))
     with pytest.raises(ValueError, match="`weights_dtype`"):
         convert.save_huggingface(model, folder, weights_dtype="int8")
     assert list(tmp_path.iterdir()) == []

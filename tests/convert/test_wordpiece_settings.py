@@ -2,10 +2,14 @@
 
 import json
 
+import keras
 import pytest
 
 from kctx import convert
 from kctx.convert.wordpiece_settings import has_uppercase, load_tokenizer
+from kctx.heads import Classifier
+from kctx.models import BERT
+from kctx.presets import TextModel
 from tests.convert.folders import (
     CLASSIFIER_SHAPES,
     CONFIG,
@@ -156,6 +160,44 @@ def test_presets_of_ours(tmp_path):
     assert encoder.num_layers == 2 and encoder.dtype_policy.name == "mixed_bfloat16"
     with pytest.raises(ValueError, match="the only option is `dtype`. Received: dropout"):
         convert.load_encoder(tmp_path / "ours", dropout=0.5)
+
+
+def test_settings_of_a_preset_of_ours(tmp_path):
+    model, _ = convert.load_preset(preset_folder(tmp_path, CLASSIFIER_SHAPES, CONFIG))
+    model.save(tmp_path / "ours")
+    same, _ = convert.load_preset(tmp_path / "ours")
+    assert same.preprocessor.tokenizer.lowercase and same.preprocessor.sequence_length == 12
+    changed, _ = convert.load_preset(
+        tmp_path / "ours", lowercase=False, strip_accents=True, sequence_length=7
+    )
+    tokenizer = changed.preprocessor.tokenizer
+    assert (tokenizer.lowercase, tokenizer.strip_accents) == (False, True)
+    assert changed.preprocessor.sequence_length == 7
+    assert (changed.task, changed.labels) == (model.task, model.labels)
+    with pytest.raises(ValueError, match="13, more than the 12 positions"):
+        convert.load_preset(tmp_path / "ours", sequence_length=13)
+    for load in (convert.load_preset, convert.load_model, convert.load_encoder):
+        with pytest.raises(ValueError, match=r"`allow_missing` cannot apply.*\['\*'\]"):
+            load(tmp_path / "ours", allow_missing=["*"])
+    TextModel(model.model).save(tmp_path / "bare")
+    with pytest.raises(ValueError, match="no preprocessor.*Received: {'lowercase': False}"):
+        convert.load_preset(tmp_path / "bare", lowercase=False)
+
+
+def test_preset_of_a_model_without_a_part_that_is_the_encoder(tmp_path):
+    encoder = BERT(30, 1, 8, 2, 16, max_sequence_length=12)
+    model = keras.Model(encoder.input, Classifier(2)(encoder.output))
+    TextModel(model, None, "classification", ["a", "b"]).save(tmp_path / "ours")
+    loaded, report = convert.load_preset(tmp_path / "ours")
+    assert loaded.labels == ["a", "b"] and report.family == "Functional"
+    with pytest.raises(ValueError, match="exactly one encoder"):
+        convert.load_encoder(tmp_path / "ours")
+
+
+def test_lengths_beyond_the_model(tmp_path):
+    folder = preset_folder(tmp_path, CLASSIFIER_SHAPES, CONFIG)
+    with pytest.raises(ValueError, match="13, more than the 12 positions"):
+        convert.load_preset(folder, sequence_length=13)
 
 
 def test_original_checkpoint(kctx_data):

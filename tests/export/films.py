@@ -29,10 +29,11 @@ def make_preprocessor():
     return BERTPreprocessor(WordPieceTokenizer(VOCABULARY), sequence_length=SEQUENCE_LENGTH)
 
 
-def make_encoder():
+def make_encoder(more_rows=0):
+    """Its token table may have more rows than there are tokens."""
     from kctx.models import BERT
 
-    return BERT(len(VOCABULARY), 2, 32, 2, 64, max_sequence_length=SEQUENCE_LENGTH)
+    return BERT(len(VOCABULARY) + more_rows, 2, 32, 2, 64, max_sequence_length=SEQUENCE_LENGTH)
 
 
 def with_lively_weights(model):

@@ -66,6 +66,16 @@ def test_masked_lm():
     )
 
 
+def test_rows_beyond_the_vocabulary_are_never_answered():
+    """Tables may have more rows than there are tokens, to be a multiple of 8."""
+    answer = answers.MaskedLM(["x", "[MASK]"], mask_id=1, top_k=2)
+    inputs = {"token_ids": tf.constant([[1]]), "padding_mask": tf.constant([[True]])}
+    logits = tf.math.log(tf.constant([[[0.1, 0.3, 0.6]]]))  # most probable: a row of no token
+    found = answer({"masked_lm": logits}, answer.prepare(inputs))
+    assert found["tokens"].numpy().tolist() == [[[b"[MASK]", b"x"]]]
+    np.testing.assert_allclose(found["scores"], [[[0.75, 0.25]]], atol=1e-6)
+
+
 def test_several_outputs_are_refused():
     with pytest.raises(ValueError, match=r"exactly one output.*\['a', 'b'\]"):
         answers.single_output({"a": 1, "b": 2})

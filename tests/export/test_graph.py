@@ -6,9 +6,11 @@ import tensorflow as tf
 
 from kctx import heads, objectives
 from kctx.export import answers, rebuild
+from kctx.export.documents import describe
 from kctx.export.graph import TextGraph
 from kctx.export.stored_weights import StoredWeights
 from kctx.export.writing import _write_expected
+from kctx.preprocessors import ModelInput
 from tests.export.films import (
     TEXTS,
     VOCABULARY,
@@ -52,11 +54,18 @@ def test_embedding(tmp_path):
 class TablePreprocessor:
     """Words to ids by a table, which an export must come to own."""
 
+    inputs = {
+        "token_ids": ModelInput("int32", 0, "words"),
+        "segment_ids": ModelInput("int32", 0, "all of one segment"),
+        "padding_mask": ModelInput("bool", False, "true = a word"),
+    }
+    takes_pairs = False
+
     def __init__(self):
         words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([5, 6], tf.int64))
         self.parts = {"tables": [tf.lookup.StaticHashTable(words, default_value=1)]}
 
-    def __call__(self, text, text_pair=None):
+    def __call__(self, text):
         (table,) = self.parts["tables"]
         found = tf.strings.split(text)
         ids = tf.cast(found.with_values(table.lookup(found.values)), tf.int32)
@@ -76,6 +85,10 @@ def test_tables_of_the_preprocessor_are_owned_by_the_export(tmp_path):
     expected = predict(model, TablePreprocessor(), ["a b c"])["sequence_output"][0].mean(0)
     np.testing.assert_allclose(found["embedding"][0], expected, atol=1e-5)
     assert found["embedding"][1].numpy().tolist() == [0.0] * 32
+    assert set(loaded.signatures) == {"serving_default", "token_ids"}  # it takes no pairs
+    described = describe(loaded.signatures, "embedding", TablePreprocessor.inputs)
+    assert described["token_ids"]["inputs"]["segment_ids"]["meaning"] == "all of one segment"
+    assert set(rebuild.examples(TablePreprocessor(), ["a", "b"])) == set(described)
 
 
 def test_masked_lm_fills_masks_written_in_the_text(tmp_path):

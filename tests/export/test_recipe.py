@@ -1,12 +1,21 @@
 import json
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from kctx import objectives, presets
+from kctx import export, heads, objectives, presets
+from kctx.export import writing
 from recipes import export as recipe
-from tests.export.films import make_encoder, make_preprocessor, with_lively_weights
+from tests.export.films import (
+    TEXTS,
+    VOCABULARY,
+    make_encoder,
+    make_preprocessor,
+    predict,
+    with_lively_weights,
+)
 
 pytestmark = pytest.mark.once
 
@@ -48,9 +57,42 @@ def test_masked_lm_preset_to_served_model(tmp_path, capsys):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_task_is_told_by_the_outputs():
+def test_regressor_in_one_graph_with_its_encoder(tmp_path, capsys):
+    """Nobody names the task, and no layer is an encoder: the limits are those of its tables."""
+    encoder, preprocessor = make_encoder(), make_preprocessor()
+    model = keras.Model(encoder.input, heads.Regressor()(encoder.output))
+    presets.save(tmp_path / "films", with_lively_weights(model), preprocessor)
+    recipe.main(recipe.Config(preset=tmp_path / "films", saved_models=tmp_path / "served"))
+    assert "Task: regression" in capsys.readouterr().out
+    signatures = tf.saved_model.load(str(tmp_path / "served" / "films" / "1")).signatures
+    found = signatures["serving_default"](text=tf.constant(TEXTS))
+    assert list(found) == ["score"]
+    expected = predict(model, preprocessor, TEXTS)[:, 0]
+    np.testing.assert_allclose(found["score"], expected, atol=1e-5)
+    inputs = preprocessor(tf.constant(["a"]))
+    inputs["token_ids"] += len(VOCABULARY)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`token_ids` must lie in"):
+        signatures["token_ids"](**inputs)
+
+
+def test_export_is_told_no_task_by_default(tmp_path, monkeypatch):
+    """Nor by the recipe: the function finds it, as `presets.save` does."""
+    jobs = []
+    monkeypatch.setattr(writing, "_run_child", lambda folder, verbose: jobs.append(job_of(folder)))
+
+    def job_of(folder):
+        return json.loads((folder / "job.json").read_text(encoding="utf-8"))
+
     encoder = make_encoder()
-    assert recipe.task_of(presets.TextModel(encoder)) == "embedding"
-    assert recipe.task_of(presets.TextModel(objectives.MaskedLM(encoder))) == "masked_lm"
-    assert recipe.task_of(presets.TextModel(objectives.NextSentence(encoder))) == "classification"
-    assert recipe.task_of(presets.TextModel(encoder, task="regression")) == "regression"
+    models = {
+        "embedding": encoder,
+        "masked_lm": objectives.MaskedLM(encoder),
+        "classification": heads.attach(encoder, heads.Classifier(3)),
+        "regression": heads.attach(encoder, heads.Regressor()),
+    }
+    for task, model in models.items():
+        export.saved_model(model, make_preprocessor(), tmp_path / task, verbose=False)
+        assert jobs[-1]["task"] == task
+    explicit = heads.attach(encoder, heads.Classifier(1))
+    export.saved_model(explicit, make_preprocessor(), tmp_path / "x", task="classification")
+    assert (jobs[-1]["task"], jobs[-1]["labels"]) == ("classification", ["0"])

@@ -9,7 +9,15 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from kctx import export, heads, objectives, presets
 from kctx.export import writing
-from tests.export.films import LABELS, TEXTS, make_encoder, make_preprocessor, predict, softmax
+from tests.export.films import (
+    LABELS,
+    TEXTS,
+    VOCABULARY,
+    make_encoder,
+    make_preprocessor,
+    predict,
+    softmax,
+)
 
 SCORES_TOLERANCE = 1e-5
 
@@ -274,6 +282,13 @@ def test_wrong_arguments(exported, tmp_path):
         attempt(model=encoder, task="embedding", pooling="median")
     with pytest.raises(ValueError, match="`top_k` must lie between 1 and the vocabulary"):
         attempt(model=objectives.MaskedLM(encoder), task="masked_lm", top_k=99)
+    size = len(VOCABULARY)
+    with pytest.raises(ValueError, match=f"vocabulary's {size} entries. Received: {size + 1}"):
+        rounded_up = make_encoder(more_rows=8)
+        attempt(model=objectives.MaskedLM(rounded_up), task="masked_lm", top_k=size + 1)
+    unknown = keras.Model(encoder.input, keras.layers.Dense(2)(encoder.output["pooled_output"]))
+    with pytest.raises(ValueError, match=f"`task` must be one of.*task=None, {unknown.name}"):
+        attempt(model=unknown)
     with pytest.raises(FileExistsError, match="`version` must be a new one"):
         attempt(path=exported.path, version=1)
     assert list(tmp_path.iterdir()) == []
