@@ -5,6 +5,12 @@ Raw text to ids (`tokenizers`, `preprocessors`), to batches (`data`), to a train
 published checkpoints in and out (`convert`).
 """
 
+import os
+
+# TensorFlow's own log at import is a page of notices about the machine, among them errors that are
+# none, which bury what a recipe says. Its real errors are raised in Python. Set to "0" to read it.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
 __version__ = "0.1.0"
 
 from kctx import (

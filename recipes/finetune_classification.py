@@ -19,7 +19,6 @@ import json
 from pathlib import Path
 from typing import Literal
 
-import keras
 import tyro
 
 from kctx import convert, data, evaluation, files, heads, presets, training
@@ -115,7 +114,7 @@ def make_datasets(config):
 
 
 def make_model(config, label_names):
-    """The encoder with a new head, and the preprocessor that belongs to it."""
+    """The encoder with a new head, that head, and the preprocessor that belongs to it."""
     loaded, report = convert.load_preset(config.encoder)
     print(report)
     encoder = loaded.encoder
@@ -128,7 +127,7 @@ def make_model(config, label_names):
         head = heads.Regressor(config.dropout, config.pooling)
     else:
         head = heads.Classifier(len(label_names), config.dropout, config.pooling)
-    return heads.attach(encoder, head), preprocessor
+    return heads.attach(encoder, head), head, preprocessor
 
 
 def evaluate(text_model, examples):
@@ -167,21 +166,20 @@ def main(config):
     if not config.resume:
         training.refuse_used(config.output / "checkpoints")
     train, dev = make_datasets(config)
-    model, preprocessor = make_model(config, train.label_names)
+    model, head, preprocessor = make_model(config, train.label_names)
     print(f"{len(train):,} training and {len(dev):,} dev examples, labels: {train.label_names}")
     # Lengths in steps of 16, so that few shapes are compiled.
     padded = preprocessor.with_options(pad_to_multiple=16)
     batches = data.ExampleStream(train, padded, config.batch_size, seed=config.seed)
     steps = batches.steps_per_epoch * config.epochs
     schedule = training.WarmupLinearDecay(config.learning_rate, round(config.warmup * steps), steps)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer = training.AdamW(
         schedule, weight_decay=config.weight_decay, bias_correction=config.bias_correction
     )
     model.compile(
         settings.scaled(optimizer),
-        loss="mse" if config.task == "regression" else loss,
-        metrics=[] if config.task == "regression" else ["accuracy"],
+        loss=head.output_loss(),
+        metrics=head.output_metrics(),
         jit_compile=settings.jit_compile,
     )
     text_model = presets.TextModel(model, preprocessor, config.task, train.label_names)

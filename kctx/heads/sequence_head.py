@@ -36,6 +36,14 @@ class Classifier(keras.layers.Layer):
         self.dropout = dropout
         self.pooling = pooling
 
+    def output_loss(self):
+        """The loss of the logits: mean cross-entropy with int labels (B,)."""
+        return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    def output_metrics(self):
+        """Metrics to watch while training."""
+        return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+
     def needed_positions(self, outputs):
         """Which of an encoder's vectors are looked at: "cls" for the first alone, None for all.
 
@@ -95,6 +103,14 @@ class Regressor(Classifier):
 
     def __init__(self, dropout=0.1, pooling=None, **kwargs):
         super().__init__(num_classes=1, dropout=dropout, pooling=pooling, **kwargs)
+
+    def output_loss(self):
+        """The loss of the answers: mean squared error with float labels (B, 1)."""
+        return keras.losses.MeanSquaredError()
+
+    def output_metrics(self):
+        """None beside the loss."""
+        return []
 
     def get_config(self):
         config = super().get_config()
