@@ -69,8 +69,13 @@ def replaced_folder(folder, known_files):
 
     Raises:
         FileExistsError: `folder` holds other files, or is a file.
+        ValueError: `folder` is the working directory, which must not be replaced.
     """
-    folder = Path(folder).resolve()
+    given, folder = folder, Path(folder).resolve()
+    if folder == Path.cwd():
+        raise ValueError(
+            f"`folder` must not be the folder that the process works in. Received: {str(given)!r}"
+        )
     if folder.exists():
         if not folder.is_dir():
             raise FileExistsError(f"`folder` must not be a file. Received: {folder}")

@@ -7,9 +7,16 @@ import h5py
 
 
 def save_weights(model, path):
-    """Writes the weights of a model as a `.weights.h5` file."""
-    with _without_optimizer(model):
-        model.save_weights(path)
+    """Writes the weights of a model as a `.weights.h5` file.
+
+    Raises:
+        OSError: the disk is full, or the file cannot be written otherwise.
+    """
+    try:
+        with _without_optimizer(model):
+            model.save_weights(path)
+    except RuntimeError as error:  # what HDF5 makes of a full disk
+        raise OSError(f"Cannot write the weights to {path}: {error}") from error
 
 
 def load_weights(model, path):
@@ -32,7 +39,7 @@ def load_weights(model, path):
     try:
         with _without_optimizer(model):
             model.load_weights(path)
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, OSError, RuntimeError) as error:
         raise ValueError(f"{path} does not fit the model {model.name}: {error}") from error
 
 
@@ -47,7 +54,7 @@ def _stored_shapes(path):
     try:
         with h5py.File(path, "r") as file:
             file.visititems(visit)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         raise ValueError(f"{path} is not a whole file of weights: {error}") from error
     return shapes
 

@@ -18,9 +18,7 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-import tyro
-
-from kctx import export, presets
+from kctx import command_line, export, presets
 from kctx.export.documents import curl_line, docker_line
 from kctx.presets.task import task_of
 
@@ -81,4 +79,4 @@ def main(config):
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config, description=__doc__))
+    command_line.run(main, Config, __doc__)

@@ -10,11 +10,11 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import tyro
 from rich.console import Console
 from rich.table import Table
 
-from kctx import convert
+from kctx import command_line, convert
+from kctx.presets.task import task_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +58,11 @@ def fill(text_model, text, top):
 
 def main(config):
     text_model, _ = convert.load_preset(config.preset)
+    if task_of(text_model.model) != "masked_lm":
+        raise ValueError(
+            "--preset has no masked-LM head: give the pretraining/ folder of a run. "
+            f"Received: {config.preset}"
+        )
     table = Table(title=config.text)
     table.add_column("[MASK]", justify="right")
     for rank in range(config.top):
@@ -68,4 +73,4 @@ def main(config):
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config, description=__doc__))
+    command_line.run(main, Config, __doc__)

@@ -19,9 +19,7 @@ import json
 from pathlib import Path
 from typing import Literal
 
-import tyro
-
-from kctx import convert, data, evaluation, files, heads, presets, training
+from kctx import command_line, convert, data, evaluation, files, heads, presets, training
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +116,8 @@ def make_model(config, label_names):
     loaded, report = convert.load_preset(config.encoder)
     print(report)
     encoder = loaded.encoder
+    if config.sequence_length > loaded.preprocessor.sequence_length:
+        print(f"Texts are cut at {loaded.preprocessor.sequence_length} tokens, all the model takes")
     if config.random_weights:
         encoder = type(encoder).from_config(encoder.get_config())
     preprocessor = loaded.preprocessor.with_options(
@@ -153,6 +153,11 @@ def write_report(config, text_model, dev):
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     files.write_json(config.output / "metrics.json", metrics)
     if names is not None:
+        if len({prediction["label"] for prediction in predictions}) == 1 and len(dev) > 1:
+            print(
+                f"All answers are {predictions[0]['label']!r}: nothing was learnt. A higher "
+                "--learning-rate or more --epochs may help."
+            )
         ids = [names.index(prediction["label"]) for prediction in predictions]
         path = config.output / "confusion.png"
         evaluation.draw(evaluation.confusion_matrix, dev.labels, ids, names, path)
@@ -204,4 +209,4 @@ def main(config):
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config, description=__doc__))
+    command_line.run(main, Config, __doc__)

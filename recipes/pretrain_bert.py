@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import tyro
 
 from kctx import (
+    command_line,
     data,
     evaluation,
     files,
@@ -59,15 +59,19 @@ class Config:
     lowercase: bool = True
     """lower-case and strip accents, if the vocabulary is trained or given; --no-lowercase for a
     cased model"""
-    size: str = "base"
-    """tiny, mini, small, medium, base, large, or L2_H128 ... L12_H768 (layers, width)"""
+    size: str | None = None
+    """tiny, mini, small, medium, base, large, or L2_H128 ... L12_H768 (layers, width); default:
+    base, or what --init-from brings"""
     num_layers: int | None = None
     """replaces that of the size, as do the next three"""
     hidden_dim: int | None = None
     num_heads: int | None = None
     intermediate_dim: int | None = None
     dropout: float = 0.1
-    """rate of every dropout"""
+    """rate of every dropout, unless --init-from brings its own"""
+    next_sentence: bool = True
+    """whether pairs are made and the next sentence is predicted; --no-next-sentence also suits a
+    corpus that is one document"""
     sequence_length: int = 128
     """tokens of a training sequence, special ones included"""
     max_predictions: int = 20
@@ -100,32 +104,33 @@ class Config:
     resume: bool = False
     """go on with a broken run, exactly where it was saved: same schedule, same data order"""
     init_from: Path | None = None
-    """start a new run, with a new schedule, from the weights and tokenizer of another's folder"""
+    """start a new run, with a new schedule, from the model and tokenizer in another run's folder"""
 
 
 def make_tokenizer(config):
-    """The tokenizer of this run or of the one to go on from, or a new one; kept in the output."""
+    """The tokenizer of this run or of the one to go on from, or a new one."""
     if config.vocabulary:
-        tokenizer = tokenizers.WordPieceTokenizer(config.vocabulary, lowercase=config.lowercase)
-    elif config.init_from:
-        tokenizer = tokenizers.WordPieceTokenizer.from_folder(config.init_from / "preset")
-    elif config.resume and (config.output / "tokenizer.json").is_file():
+        return tokenizers.WordPieceTokenizer(config.vocabulary, lowercase=config.lowercase)
+    if config.init_from:
+        return tokenizers.WordPieceTokenizer.from_folder(config.init_from / "preset")
+    if config.resume and (config.output / "tokenizer.json").is_file():
         return tokenizers.WordPieceTokenizer.from_folder(config.output)
-    else:
-        tokenizer = tokenizers.train_wordpiece(
-            data.Corpus(config.corpus, encoding=config.encoding).files,
-            config.vocabulary_size,
-            config.lowercase,
-            encoding=config.encoding,
-        )
-    tokenizer.save_assets(config.output)
-    return tokenizer
+    return tokenizers.train_wordpiece(
+        data.Corpus(config.corpus, encoding=config.encoding).files,
+        config.vocabulary_size,
+        config.lowercase,
+        encoding=config.encoding,
+    )
 
 
 def make_corpus(config, texts):
     """The documents of text files."""
     split = {"auto": "auto", "yes": True, "no": False}[config.split_sentences]
-    return data.Corpus(texts, config.encoding, split, config.max_document_bytes)
+    corpus = data.Corpus(texts, config.encoding, split, config.max_document_bytes)
+    lines = "lines hold several sentences" if corpus.splits_lines else "a line is a sentence"
+    size = f"{corpus.num_documents:,} documents, {corpus.num_bytes:,} bytes"
+    print(f"{' '.join(texts)}: {size}, {lines}")
+    return corpus
 
 
 def make_stream(config, tokenizer, texts, **options):
@@ -134,6 +139,7 @@ def make_stream(config, tokenizer, texts, **options):
         make_corpus(config, texts),
         tokenizer,
         sequence_length=config.sequence_length,
+        next_sentence=config.next_sentence,
         dupe_factor=max(config.static_masking, 1),
         seed=config.seed,
         **{**masking(config), **options},
@@ -155,6 +161,7 @@ def make_records_stream(config, tokenizer, **options):
     corpus = make_corpus(config, config.corpus)
     made_with = {
         "sequence_length": config.sequence_length,
+        "next_sentence": config.next_sentence,
         "passes": max(config.static_masking, 1),
         "seed": config.seed,
     }
@@ -171,19 +178,42 @@ def make_records_stream(config, tokenizer, **options):
     )
 
 
+SHAPE = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
+
+
+def check(config):
+    """Refuses what does not go together before anything is made."""
+    if not config.resume:
+        training.refuse_used(config.output / "checkpoints")
+    if config.size is not None and config.size not in models.BERT.SIZES:
+        raise ValueError(f"--size must be as in --help. Received: {config.size}")
+    given = [name for name in ("size", *SHAPE) if getattr(config, name) is not None]
+    if config.init_from and given:
+        raise ValueError(f"--init-from brings its own shape. Received: {', '.join(given)} as well")
+
+
 def make_model(config, tokenizer):
-    """The encoder with both objectives."""
-    names = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim")
-    overrides = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
+    """The encoder with its objectives, new or from another run."""
+    if config.init_from:
+        model = presets.load(config.init_from / "pretraining", dtype=config.dtype).model
+        if ("next_sentence" in model.output) != config.next_sentence:
+            raise ValueError(
+                "--next-sentence must be as in the run of --init-from, which predicts "
+                f"{', '.join(model.output)}. Received: {config.next_sentence}"
+            )
+        return model
+    overrides = {name: getattr(config, name) for name in SHAPE if getattr(config, name) is not None}
     encoder = models.BERT.from_size(
-        config.size,
+        config.size or "base",
         vocabulary_size=tokenizer.vocabulary_size,
         dropout=config.dropout,
         attention_dropout=config.dropout,
         **overrides,
     )
-    masked_lm, next_sentence = objectives.MaskedLM(encoder), objectives.NextSentence(encoder)
-    return objectives.Joint([masked_lm, next_sentence])
+    parts = [objectives.MaskedLM(encoder)]
+    if config.next_sentence:
+        parts.append(objectives.NextSentence(encoder))
+    return objectives.Joint(parts)
 
 
 def make_held_out(config, tokenizer):
@@ -215,10 +245,7 @@ def evaluate(model, stream, steps, counts):
 def main(config):
     settings = training.setup(config.seed, config.dtype)
     print(settings.describe())
-    if config.resume and config.init_from:
-        raise SystemExit("--resume goes on with this run, --init-from starts another: give one.")
-    if not config.resume:
-        training.refuse_used(config.output / "checkpoints")
+    check(config)
     tokenizer = make_tokenizer(config)
     model = make_model(config, tokenizer)
     options = {"vocabulary_size": model.encoder.vocabulary_size}
@@ -227,6 +254,7 @@ def main(config):
     else:
         stream = make_stream(config, tokenizer, config.corpus, **options)
     held_out = make_held_out(config, tokenizer) if config.held_out else None
+    tokenizer.save_assets(config.output)
     print(f"{model.count_params():,} parameters, {tokenizer.vocabulary_size:,} tokens")
     schedule = training.WarmupLinearDecay(
         config.learning_rate, round(config.warmup * config.steps), config.steps
@@ -235,9 +263,7 @@ def main(config):
         schedule, weight_decay=config.weight_decay, bias_correction=config.bias_correction
     )
     model.compile_for(settings.scaled(optimizer), jit_compile=settings.jit_compile)
-    if config.init_from:
-        training.init_from(model, config.init_from / "pretraining")
-    training.fit_steps(
+    history = training.fit_steps(
         model,
         stream.dataset,
         total_steps=config.steps,
@@ -253,7 +279,10 @@ def main(config):
     preprocessor = preprocessors.BERTPreprocessor(tokenizer, model.encoder.max_sequence_length)
     presets.save(config.output / "preset", model.encoder, preprocessor)
     presets.save(config.output / "pretraining", model, preprocessor)
-    metrics = evaluate(model, *held_out) if held_out else {}
+    # The mean over the last steps, as in the last row of log.csv.
+    metrics = {f"training_{k}": v[-1] for k, v in history.history.items()} if history else {}
+    if held_out:
+        metrics.update(evaluate(model, *held_out))
     for name, value in metrics.items():
         print(f"{name:<40} {value:.4f}")
     files.write_json(config.output / "metrics.json", metrics)
@@ -266,4 +295,4 @@ def main(config):
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Config, description=__doc__))
+    command_line.run(main, Config, __doc__)

@@ -20,6 +20,7 @@ ALLOWED = {
     "kctx/__init__.py": {"kctx"},
     "kctx/files.py": set(),
     "kctx/weights.py": {"h5py"},
+    "kctx/command_line.py": {"tyro"},
     "kctx/layers": {"keras"},
     "kctx/models": {"keras", "kctx.layers", "numpy"},
     "kctx/objectives": {"keras", "kctx.layers"},

@@ -42,7 +42,7 @@ def load_preset(
         folder, checkpoint.layout, lowercase=lowercase, strip_accents=strip_accents
     )
     if sequence_length is None:
-        sequence_length = _sequence_length(folder, table_sizes(model)[1])
+        sequence_length = _sequence_length(folder, table_sizes(model).positions)
     preprocessor = family.preprocessor(tokenizer, sequence_length=sequence_length)
     check_preprocessor(model, preprocessor)
     task, labels = _task(model, config, path)
@@ -97,4 +97,7 @@ def _task(model, config, path):
             f"`id2label` of {path} must name the classes 0 to {head.num_classes - 1}. "
             f"Received: {names}"
         )
-    return "classification", [str(names[index]) for index in range(head.num_classes)]
+    labels = [str(names[index]) for index in range(head.num_classes)]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"`id2label` of {path} must give different names. Received: {names}")
+    return "classification", labels

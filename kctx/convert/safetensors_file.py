@@ -42,7 +42,11 @@ class SafetensorsCheckpoint:
 
     def read(self, name):
         """The tensor called `name`, a numpy array."""
-        return self._files[name].get_tensor(name)
+        try:
+            return self._files[name].get_tensor(name)
+        except (AttributeError, TypeError) as error:  # float8, which NumPy does not have
+            kind = self._files[name].get_slice(name).get_dtype()
+            raise ValueError(f"The tensor {name!r} has a type that is not read: {kind}") from error
 
 
 def write_safetensors(path, tensors, dtype="float32"):

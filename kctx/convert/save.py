@@ -123,10 +123,12 @@ def _label_fields(heads, labels):
     head = heads[0]
     if labels is None:
         labels = [f"LABEL_{index}" for index in range(head.num_classes)]
-    if len(labels) != head.num_classes:
+    if isinstance(labels, str) or len(labels) != head.num_classes:
         raise ValueError(
-            f"`labels` must be one for each class: {head.num_classes}. Received: {labels}"
+            f"`labels` must be one for each class: {head.num_classes}. Received: {labels!r}"
         )
+    if len({str(label) for label in labels}) < len(labels):
+        raise ValueError(f"`labels` must be different names. Received: {labels!r}")
     regression = isinstance(head, Regressor)
     return {
         "id2label": {str(index): str(label) for index, label in enumerate(labels)},

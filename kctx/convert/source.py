@@ -72,7 +72,9 @@ def _open_weights(path):
     reader = WEIGHTS[path.name]
     if path.suffix != ".json":
         return reader([path])
-    shard_of = read_json(path).get("weight_map", {})
+    shard_of = read_json(path).get("weight_map")
+    if not isinstance(shard_of, dict) or not all(isinstance(x, str) for x in shard_of.values()):
+        raise ValueError(f"`weight_map` of {path} must name a file for each tensor.")
     # Only names of files count, so that no index reaches out of its folder.
     shards = [path.parent / Path(name).name for name in sorted(set(shard_of.values()))]
     absent = [shard.name for shard in shards if not shard.is_file()]

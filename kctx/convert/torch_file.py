@@ -45,9 +45,16 @@ class TorchCheckpoint:
                 ) from error
             if not isinstance(state, dict):
                 raise ValueError(f"{path} must hold a state dict. Received: {type(state).__name__}")
-            self._tensors.update(
-                {name: tensor for name, tensor in state.items() if torch.is_tensor(tensor)}
-            )
+            for name, tensor in state.items():
+                if not torch.is_tensor(tensor):
+                    continue
+                plain = isinstance(name, str) and tensor.layout == torch.strided
+                if not plain or tensor.is_complex() or tensor.device.type != "cpu":
+                    raise ValueError(
+                        f"{path} must hold plain dense tensors under names. "
+                        f"Received: {name!r}, {tensor.dtype} {tensor.layout} {tensor.device}"
+                    )
+                self._tensors[name] = tensor.detach()
         self.shapes = {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
 
     def read(self, name):

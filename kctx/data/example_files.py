@@ -74,7 +74,7 @@ def json_rows(content, path, wanted, allow_unlabelled):
             continue
         try:
             item = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # of 5,000 digits, of 100,000 brackets
             raise ValueError(f"{path}, line {number}: not JSON ({error}).") from error
         if not isinstance(item, dict):
             raise ValueError(f"{path}, line {number}: expected a JSON object. Received: {line!r}")

@@ -31,8 +31,15 @@ class ExampleStream:
     def __init__(self, examples, preprocessor, batch_size=32, seed=0, window=16):
         if not len(examples):
             raise ValueError("`examples` must hold at least one row. Received: 0 rows")
-        if batch_size < 1:
-            raise ValueError(f"`batch_size` must be at least 1. Received: {batch_size}")
+        for name, value, least in (
+            ("batch_size", batch_size, 1),
+            ("seed", seed, 0),
+            ("window", window, 0),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(
+                    f"`{name}` must be an integer of at least {least}. Received: {name}={value!r}"
+                )
         self.columns, self.lengths, self.labels = example_columns(examples)
         self.preprocessor = preprocessor
         self.batch_size = batch_size

@@ -1,9 +1,10 @@
 """Labelled text for fine-tuning: TSV, CSV and JSONL files to lists."""
 
-import math
 from dataclasses import dataclass
 
 from kctx.data.example_files import format_of, json_rows, read_text, table
+
+FLOAT32_MAX = 3.4028235e38
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,15 @@ def read_examples(
             missing or unknown label, a label that is no finite number, broken JSON or quoting, or
             bytes that do not fit the encoding.
     """
+    for name, value in (("header", header), ("quoting", quoting)):
+        if value not in ("auto", True, False):
+            raise ValueError(f'`{name}` must be True, False or "auto". Received: {name}={value!r}')
+    if label_names is not None and (
+        isinstance(label_names, str) or len(set(label_names)) < len(label_names)
+    ):
+        raise ValueError(
+            f"`label_names` must be a list of different names. Received: {label_names!r}"
+        )
     format = format_of(path, format)
     has_header = False
     content = read_text(path, encoding)
@@ -165,8 +175,17 @@ def _columns(table, lines, path, wanted, has_header, extra_columns):
         if isinstance(column, str):
             names = [name.strip() for name in table[0]]
             if not has_header or column not in names:
-                known = f"Its columns: {names}" if has_header else "The file has no header."
+                known = "The file has no header: number the columns from 0."
+                if has_header:
+                    known = (
+                        f"The first row is {names}. Without a header, number the columns from 0."
+                    )
                 raise ValueError(f"{path}, line {lines[0]}: no column {column!r}. {known}")
+            if names.count(column) > 1:
+                raise ValueError(
+                    f"{path}, line {lines[0]}: {names.count(column)} columns are called "
+                    f"{column!r}: give its number, from 0."
+                )
             column = names.index(column)
         elif column is not None and not 0 <= column < width:
             raise ValueError(
@@ -218,6 +237,6 @@ def _sorted_labels(values):
 
 def _is_number(value):
     try:
-        return math.isfinite(float(value))
+        return abs(float(value)) <= FLOAT32_MAX  # also false for NaN
     except ValueError:
         return False

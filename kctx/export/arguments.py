@@ -34,7 +34,7 @@ def check_arguments(
             "`name` becomes part of a URL and must be letters, digits, dots, hyphens and "
             f"underscores. Received: {name!r}"
         )
-    if version is not None and (not isinstance(version, int) or version < 1):
+    if version is not None and (type(version) is not int or version < 1):
         raise ValueError(f"`version` must be an int of at least 1. Received: {version!r}")
     if preprocessor is None:
         raise ValueError(

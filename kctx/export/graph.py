@@ -4,6 +4,10 @@ import types
 
 import tensorflow as tf
 
+from kctx.presets.task import TableSizes
+
+UNCHECKED = TableSizes(None, None, None)
+
 
 class TextGraph(tf.Module):
     """A model, its preprocessor and its answer as one trackable object with signatures.
@@ -17,8 +21,8 @@ class TextGraph(tf.Module):
             (B, T) tensors.
         answer: see `kctx.export.answers`.
         weights: see `kctx.export.stored_weights`.
-        vocabulary_size: int, token ids of clients are checked against it. Default: unchecked.
-        max_sequence_length: int, greatest T of clients' ids. Default: unchecked.
+        sizes: `kctx.presets.task.TableSizes`, which clients' ids and T are checked against.
+            Default: unchecked.
     """
 
     def __init__(
@@ -27,13 +31,11 @@ class TextGraph(tf.Module):
         preprocessor,
         answer,
         weights,
-        vocabulary_size=None,
-        max_sequence_length=None,
+        sizes=UNCHECKED,
     ):
         super().__init__()
         self.weights = weights
-        self.vocabulary_size = vocabulary_size
-        self.max_sequence_length = max_sequence_length
+        self.sizes = untracked(sizes)
         self.preprocessor_resources = trackables(preprocessor)
         # Python objects that serve to trace the graph and are no part of it.
         self._model = untracked(model)
@@ -64,15 +66,18 @@ class TextGraph(tf.Module):
             for key, value in inputs.items()
             if key != "token_ids"
         ]
-        if self.vocabulary_size is not None:
-            inside = (ids >= 0) & (ids < self.vocabulary_size)
-            message = f"`token_ids` must lie in [0, {self.vocabulary_size}). Received, the first:"
-            wrong = tf.boolean_mask(ids, ~inside)[:1]
+        sizes = self.sizes()
+        for key, size in (("token_ids", sizes.tokens), ("segment_ids", sizes.segments)):
+            if size is None or key not in inputs:
+                continue
+            inside = (inputs[key] >= 0) & (inputs[key] < size)
+            message = f"`{key}` must lie in [0, {size}). Received, the first:"
+            wrong = tf.boolean_mask(inputs[key], ~inside)[:1]
             checks.append(tf.debugging.Assert(tf.reduce_all(inside), [message, wrong]))
-        if self.max_sequence_length is not None:
-            message = f"`token_ids` must have at most {self.max_sequence_length} columns."
+        if sizes.positions is not None:
+            message = f"`token_ids` must have at most {sizes.positions} columns."
             length = tf.shape(ids)[1]
-            checks.append(tf.debugging.assert_less_equal(length, self.max_sequence_length, message))
+            checks.append(tf.debugging.assert_less_equal(length, sizes.positions, message))
         with tf.control_dependencies(checks):
             return {key: tf.identity(value) for key, value in inputs.items()}
 

@@ -59,14 +59,12 @@ def rebuild(job_folder, job):
 
     status("tracing the graphs")
     weights = StoredWeights(model, job["weights_dtype"])
-    vocabulary_size, max_sequence_length = table_sizes(model)
     graph = TextGraph(
         model,
         preprocessor,
         make_answer(job, preprocessor),
         weights,
-        vocabulary_size,
-        max_sequence_length,
+        table_sizes(model),
     )
     signatures = graph.signatures()
 

@@ -110,6 +110,7 @@ def saved_model(
             _status(verbose, f"Exporting {model.name} to {folder}")
             preset_task = task if task in ("classification", "regression") else None
             presets.save(preset, model, preprocessor, task=preset_task, labels=labels)
+            examples = [examples] if isinstance(examples, str) else examples
             texts = list(examples or default_examples(preprocessor, task))
             if dtype is None:
                 _write_expected(job_folder / "expected.npz", model, preprocessor, texts)

@@ -12,6 +12,7 @@ on an error the values are put back.
 import itertools
 
 import keras
+import numpy as np
 
 
 class CheckedInputs:
@@ -37,7 +38,7 @@ class CheckedInputs:
                 f"`inputs` of {self.name} must hold {', '.join(self.input)}. "
                 f"Received: {', '.join(inputs) or 'none'}"
             )
-        return {name: inputs[name] for name in self.input}
+        return {name: _fitting(name, inputs[name], self.input[name].dtype) for name in self.input}
 
     def check_inputs(self, inputs):
         """Raises a `ValueError` on a dict of inputs that cannot be computed."""
@@ -55,6 +56,31 @@ class CheckedInputs:
         super().make_predict_function(force)
         self.predict_function = _checked(self, self.predict_function)
         return self.predict_function
+
+
+def _fitting(name, value, dtype):
+    """`value`, if ids can be made of it without loss.
+
+    Raises:
+        ValueError: a NumPy array (or list) of fractions, or of integers beyond `dtype`, which would
+            come out as other ids.
+    """
+    if not dtype.startswith("int") or not isinstance(value, (np.ndarray, list)):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind not in "iub" or (
+        array.size and not np.can_cast(array.dtype, dtype) and _exceeds(array, dtype)
+    ):
+        raise ValueError(
+            f"`{name}` must hold integers that fit into {dtype}. Received: {array.dtype}"
+            + (f" up to {array.max()}" if array.size and array.dtype.kind in "iu" else "")
+        )
+    return value
+
+
+def _exceeds(array, dtype):
+    limits = np.iinfo(dtype)
+    return array.min() < limits.min or array.max() > limits.max
 
 
 def _checked(model, step):

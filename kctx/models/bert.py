@@ -8,6 +8,7 @@ from kctx.layers import (
     PostNormBlock,
     SegmentEmbedding,
     TokenEmbedding,
+    check_count,
     first_and_chosen,
     truncated_normal,
 )
@@ -105,6 +106,20 @@ class BERT(Encoder):
         dtype=None,
         **kwargs,
     ):
+        for argument, value in (
+            ("vocabulary_size", vocabulary_size),
+            ("num_layers", num_layers),
+            ("hidden_dim", hidden_dim),
+            ("num_heads", num_heads),
+            ("intermediate_dim", intermediate_dim),
+            ("max_sequence_length", max_sequence_length),
+            ("num_segments", num_segments),
+        ):
+            check_count(argument, value)
+        if not 0 <= layer_norm_epsilon < 1:
+            raise ValueError(
+                f"`layer_norm_epsilon` must lie in [0, 1). Received: {layer_norm_epsilon!r}"
+            )
         if hidden_dim % num_heads:
             raise ValueError(
                 "`num_heads` must divide `hidden_dim`. "

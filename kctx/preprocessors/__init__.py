@@ -14,17 +14,20 @@ def load(folder):
 
     Raises:
         FileNotFoundError: there is no preprocessor.json.
-        ValueError: it names a preprocessor that this version does not know.
+        ValueError: it names a preprocessor that this version does not know, or is broken.
     """
     path = Path(folder) / "preprocessor.json"
     if not path.is_file():
         raise FileNotFoundError(f"`folder` must hold a preprocessor.json. Received: {folder}")
     stored = read_json(path)
-    if stored.get("class_name") not in _CLASSES:
+    if stored.get("class_name") not in tuple(_CLASSES):
         raise ValueError(
             f"{path} must name one of {sorted(_CLASSES)}. Received: {stored.get('class_name')!r}"
         )
-    return _CLASSES[stored["class_name"]].from_folder(folder, stored["config"])
+    try:
+        return _CLASSES[stored["class_name"]].from_folder(folder, stored["config"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} or tokenizer.json beside it is broken: {error!r}") from error
 
 
 __all__ = ["BERTPreprocessor", "ModelInput", "load"]

@@ -54,7 +54,7 @@ def load(folder, dtype=None):
         task = read_json(folder / "task.json")
     try:
         task, labels = check_task(model, task.get("task"), task.get("labels"))
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(f"{folder / 'task.json'} does not fit the model: {error}") from error
     return TextModel(model, preprocessor, task, labels)
 
@@ -71,7 +71,7 @@ def _build(path, dtype):
         _replace_policy(config, _policy(config), keras.dtype_policies.get(dtype))
     try:
         return keras.saving.deserialize_keras_object(config, safe_mode=True)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, IndexError) as error:
         raise ValueError(f"Cannot build the model of {path}: {error}") from error
 
 

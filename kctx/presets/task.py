@@ -1,10 +1,12 @@
 """What a preset is for, and whether its parts fit together."""
 
+import collections
+
 import keras
 
 from kctx.data.tokenizer_checks import check_vocabulary_size
 from kctx.heads import Classifier, encoder_of
-from kctx.layers import PositionEmbedding, TokenEmbedding
+from kctx.layers import PositionEmbedding, SegmentEmbedding, TokenEmbedding
 
 TASKS = ("classification", "regression")
 # Name of an output -> the task that it tells. Classes of `next_sentence`: 0 is the real next one.
@@ -13,6 +15,9 @@ OUTPUTS = {
     "sequence_output": "embedding",
     "next_sentence": "classification",
 }
+
+
+TableSizes = collections.namedtuple("TableSizes", "tokens positions segments")
 
 
 def task_of(model, labels=None):
@@ -70,6 +75,8 @@ def check_task(model, task, labels):
         if num_outputs != 1:
             raise ValueError(f"`model` must have 1 output for regression. Received: {num_outputs}")
         return task, None
+    if isinstance(labels, str):
+        raise ValueError(f"`labels` must be a list of strings. Received: {labels!r}")
     labels = [str(i) for i in range(num_outputs)] if labels is None else list(labels)
     if not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
         raise ValueError(f"`labels` must be different strings. Received: {labels}")
@@ -89,25 +96,27 @@ def find_encoder(model):
 
 
 def table_sizes(model):
-    """Greatest number of token ids and of positions, (int, int); None where a model does not say.
+    """Greatest number of token ids, positions and segments; None where a model does not say.
 
     Told by its encoder, or by its layers where the encoder is no part by itself.
     """
     encoder = find_encoder(model)
     if encoder is not None:
-        return (
-            getattr(encoder, "vocabulary_size", None),
-            getattr(encoder, "max_sequence_length", None),
-        )
+        names = ("vocabulary_size", "max_sequence_length", "num_segments")
+        return TableSizes(*(getattr(encoder, name, None) for name in names))
     layers = {type(layer): layer for layer in model.layers}
-    tokens, positions = layers.get(TokenEmbedding), layers.get(PositionEmbedding)
-    return getattr(tokens, "input_dim", None), getattr(positions, "max_sequence_length", None)
+    return TableSizes(
+        getattr(layers.get(TokenEmbedding), "input_dim", None),
+        getattr(layers.get(PositionEmbedding), "max_sequence_length", None),
+        getattr(layers.get(SegmentEmbedding), "input_dim", None),
+    )
 
 
 def check_preprocessor(model, preprocessor):
     """Raises unless the ids and lengths that the preprocessor makes lie in the model's tables."""
-    size, length = table_sizes(model)
-    check_vocabulary_size(preprocessor.tokenizer, size)
+    sizes = table_sizes(model)
+    check_vocabulary_size(preprocessor.tokenizer, sizes.tokens)
+    length = sizes.positions
     if length is not None and preprocessor.sequence_length > length:
         raise ValueError(
             f"`preprocessor.sequence_length` is {preprocessor.sequence_length}, more than the "

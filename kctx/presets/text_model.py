@@ -58,6 +58,7 @@ class TextModel:
             ValueError: the model has no task or no preprocessor; unequal lengths, or pairs for a
                 preprocessor of single texts.
             TypeError: something in `texts` is not a text.
+            FloatingPointError: a score is NaN or infinite.
         """
         if self.task is None or self.preprocessor is None:
             raise ValueError(
@@ -128,6 +129,11 @@ class TextModel:
             }
             outputs = keras.tree.flatten(self.model.predict_on_batch(batch))[0]
             outputs = np.asarray(outputs, "float32")
+            if not np.isfinite(outputs).all():
+                raise FloatingPointError(
+                    f"{self.model.name} gives scores that are no finite numbers: its weights are "
+                    "broken, or its dtype policy is too narrow for them."
+                )
             for index, row in zip(chosen, outputs, strict=False):
                 rows[index] = row
         return rows

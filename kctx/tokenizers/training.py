@@ -68,6 +68,8 @@ def train_wordpiece(
     if isinstance(files, (str, os.PathLike)):
         files = [files]
     files = [Path(name) for name in files]
+    if isinstance(lines, str):
+        raise ValueError(f"`lines` must be several texts. Received: {_shown(lines)}")
     if bool(files) == (lines is not None):
         raise ValueError(
             "Give either `files` or `lines`. "

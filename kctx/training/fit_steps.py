@@ -62,6 +62,9 @@ def fit_steps(
     if checkpoints is not None:
         # Before other callbacks begin files of theirs anew.
         checkpoints.on_train_begin()
+    if resume:
+        found = f"Going on at step {start:,}" if start else "No checkpoint yet: beginning at step 0"
+        print(f"{found} of {total_steps:,}" if start < total_steps else "All steps are done")
     if start >= total_steps:
         return None
     stop = StopAt(total_steps)

@@ -1,5 +1,6 @@
 """Adam with decoupled weight decay, as BERT and its kin use it."""
 
+import math
 import re
 
 import keras
@@ -57,9 +58,11 @@ class AdamW(keras.optimizers.Optimizer):
         fused=True,
         name="adamw",
     ):
-        if isinstance(learning_rate, int):
+        if isinstance(learning_rate, int) and not isinstance(learning_rate, bool):
             learning_rate = float(learning_rate)
+        rate_fits = not isinstance(learning_rate, float) or 0 <= learning_rate < math.inf
         for argument, value, allowed in (
+            ("learning_rate", learning_rate, rate_fits and not isinstance(learning_rate, bool)),
             ("weight_decay", weight_decay, weight_decay >= 0),
             ("beta_1", beta_1, 0 <= beta_1 < 1),
             ("beta_2", beta_2, 0 <= beta_2 < 1),

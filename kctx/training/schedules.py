@@ -1,5 +1,7 @@
 """Learning rate schedules of the papers."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -28,8 +30,8 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, peak, warmup_steps, total_steps):
         super().__init__()
-        if not peak > 0:
-            raise ValueError(f"`peak` must be greater than 0. Received: peak={peak}")
+        if not 0 < peak < math.inf:
+            raise ValueError(f"`peak` must be finite and greater than 0. Received: peak={peak}")
         if warmup_steps != int(warmup_steps) or warmup_steps < 0:
             raise ValueError(
                 f"`warmup_steps` must be an integer of at least 0. Received: {warmup_steps}"

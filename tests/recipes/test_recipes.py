@@ -100,16 +100,33 @@ def test_a_forgotten_resume_costs_nothing(pretrained, corpus):
 
 def test_a_run_from_another_keeps_its_tokenizer(pretrained, corpus, tmp_path):
     """Also when it is resumed, and with records, which must fit the options."""
-    options = ("--corpus", corpus, "--output", tmp_path / "second", *SETTINGS)
+    settings = SETTINGS[SETTINGS.index("--vocabulary-size") :]  # its shape comes with it
+    options = ("--corpus", corpus, "--output", tmp_path / "second", *settings)
+    options += ("--init-from", pretrained)
     records = ("--records", tmp_path / "records")
-    run("pretrain_bert", *options, *records, "--init-from", pretrained)
+    run("pretrain_bert", *options, *records)
     for name in ("tokenizer.json", "vocabulary.txt"):
         first, second = (folder / name for folder in (pretrained, tmp_path / "second"))
         assert first.read_bytes() == second.read_bytes()
-    run("pretrain_bert", *options, *records, "--resume")
-    third = ("--corpus", corpus, "--output", tmp_path / "third", *SETTINGS, *records)
-    message = refused("pretrain_bert", *third, "--init-from", pretrained, "--sequence-length", 64)
-    assert "were written with sequence_length=32" in message
+    assert "All steps are done" in run("pretrain_bert", *options, *records, "--resume")
+    third = ("pretrain_bert", *options, *records, "--output", tmp_path / "third")
+    assert "were written with sequence_length=32" in refused(*third, "--sequence-length", 64)
+    assert "brings its own shape. Received: size, num_layers" in refused(*third, *SETTINGS[:4])
+    assert not (tmp_path / "third").exists()
+    weights = "pretraining/model.weights.h5"
+    second = (tmp_path / "second" / weights).read_bytes()
+    assert second != (pretrained / weights).read_bytes()
+
+
+def test_one_document_without_next_sentences(tmp_path):
+    path = tmp_path / "one.txt"
+    path.write_text("A cat sees a dog.\nThe dog sees no cat.\n" * 40, encoding="utf-8")
+    options = ("--corpus", path, "--output", tmp_path / "run", *SETTINGS)
+    message = refused("pretrain_bert", *options)
+    assert message.startswith("error: ") and "Traceback" not in message
+    assert "next_sentence=False" in message
+    out = run("pretrain_bert", *options, "--no-next-sentence", "--held-out", path)
+    assert "held_out_masked_lm_loss" in out and "held_out_next_sentence" not in out
 
 
 def labelled(path, rows):
