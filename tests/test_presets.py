@@ -329,6 +329,21 @@ def test_encoder_and_head_in_one_graph(tmp_path):
 
 
 @pytest.mark.once
+def test_scores_that_are_no_numbers_are_an_error():
+    model = make_classifier()
+    model.set_weights([np.full_like(weight, np.nan) for weight in model.get_weights()])
+    with pytest.raises(FloatingPointError, match="no finite numbers"):
+        presets.TextModel(model, make_preprocessor(), "classification", list("abc")).predict(["a"])
+
+
+def test_the_working_directory_is_not_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("", "."):
+        with pytest.raises(ValueError, match="must not be the folder that the process works in"):
+            presets.save(folder, make_classifier())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_parts_that_do_not_fit(tmp_path):
     model = make_classifier()
 
@@ -339,6 +354,7 @@ def test_parts_that_do_not_fit(tmp_path):
 
     save("`labels` must be one for each class: 3. Received: 2", model, labels=["a", "b"])
     save("`labels` must be different", model, labels=["a", "b", "a"])
+    save("`labels` must be a list of strings. Received: 'abc'", model, labels="abc")
     save("`labels` must be different strings", model, labels=["a", "b", 3])
     save("`task` must be one of", model, task="tagging")
     save("1 output for regression. Received: 3", model, task="regression")

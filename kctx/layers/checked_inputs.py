@@ -14,6 +14,8 @@ import itertools
 import keras
 import numpy as np
 
+from kctx.layers.id_check import check_range
+
 
 class CheckedInputs:
     """For models whose `check_inputs(inputs)` raises on what cannot be computed.
@@ -59,28 +61,21 @@ class CheckedInputs:
 
 
 def _fitting(name, value, dtype):
-    """`value`, if ids can be made of it without loss.
+    """`value`, if it can be cast to the dtype of the input without becoming other ids.
 
     Raises:
-        ValueError: a NumPy array (or list) of fractions, or of integers beyond `dtype`, which would
-            come out as other ids.
+        ValueError: fractions, or integers beyond `dtype`.
     """
-    if not dtype.startswith("int") or not isinstance(value, (np.ndarray, list)):
+    if not dtype.startswith("int"):
         return value
-    array = np.asarray(value)
-    if array.dtype.kind not in "iub" or (
-        array.size and not np.can_cast(array.dtype, dtype) and _exceeds(array, dtype)
-    ):
-        raise ValueError(
-            f"`{name}` must hold integers that fit into {dtype}. Received: {array.dtype}"
-            + (f" up to {array.max()}" if array.size and array.dtype.kind in "iu" else "")
-        )
+    value = value if hasattr(value, "dtype") else np.asarray(value)
+    found = keras.backend.standardize_dtype(value.dtype)
+    message = f"`{name}` must hold integers that fit into {dtype}."
+    if "int" not in found and found != "bool":
+        raise ValueError(f"{message} Received: {found}")
+    if found in ("int64", "uint32", "uint64"):
+        return check_range(value, 2**31, message)
     return value
-
-
-def _exceeds(array, dtype):
-    limits = np.iinfo(dtype)
-    return array.min() < limits.min or array.max() > limits.max
 
 
 def _checked(model, step):

@@ -109,6 +109,16 @@ def test_pytorch(tmp_path):
     encoder, _ = convert.load_encoder(folder)  # the format before PyTorch 1.6
     np.testing.assert_array_equal(np.asarray(encoder.position_embedding.embeddings), found)
 
+    parameters = {name: torch.nn.Parameter(x) for name, x in as_torch(tensors).items()}
+    torch.save(parameters, folder / "pytorch_model.bin")
+    encoder, _ = convert.load_encoder(folder)
+    np.testing.assert_array_equal(np.asarray(encoder.position_embedding.embeddings), found)
+
+    for name, tensor in (("x", torch.ones(2, dtype=torch.complex64)), (3, torch.ones(2))):
+        torch.save({**as_torch(tensors), name: tensor}, folder / "pytorch_model.bin")
+        with pytest.raises(ValueError, match=f"plain dense tensors under names. .*{name!r}"):
+            convert.load_encoder(folder)
+
 
 def test_published_pytorch_checkpoint(kctx_data):
     pytest.importorskip("torch")

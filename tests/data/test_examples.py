@@ -88,6 +88,38 @@ def test_a_second_file_is_read_as_the_first(tmp_path):
         read_examples(path, header=first.has_header, **options)
 
 
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("a\t0\n", {"header": "no"}, "`header` must be True, False or"),
+        ("a\t0\n", {"quoting": "no"}, "`quoting` must be True, False or"),
+        ("a\t0\n", {"label_names": ["0", "0"]}, "`label_names` must be a list of different names"),
+        ("a\t0\n", {"label_names": "01"}, "`label_names` must be a list of different names"),
+        ("a\t1e300\n", {"regression": True, "header": False}, "must be a finite number"),
+        ("t\tl\tl\na\tx\ty\n", {"text": "t", "label": "l"}, "2 columns are called 'l'"),
+        ("good\t0\n", {"text": "t"}, "Without a header, number the columns from 0"),
+    ],
+)
+def test_arguments_and_columns_that_would_lose_rows(tmp_path, content, options, message):
+    path = write(tmp_path / "a.tsv", content)
+    with pytest.raises(ValueError, match=message):
+        read_examples(path, **{"text": 0, "label": 1, **options})
+
+
+@pytest.mark.parametrize("label", ["9" * 5000, "[" * 100_000])
+def test_absurd_json_names_file_and_line(tmp_path, label):
+    path = write(tmp_path / "a.jsonl", f'{{"t": "a", "l": 1}}\n{{"t": "a", "l": {label}}}\n')
+    with pytest.raises(ValueError, match="a.jsonl, line 2: not JSON"):
+        read_examples(path, text="t", label="l")
+
+
+@pytest.mark.parametrize("argument", [{"window": -1}, {"batch_size": 2.5}, {"seed": None}])
+def test_bad_arguments_of_a_stream(tmp_path, argument):
+    name, value = next(iter(argument.items()))
+    with pytest.raises(ValueError, match=f"`{name}` must be an integer .*Received: {name}={value}"):
+        ExampleStream(examples_of(tmp_path), preprocess, **argument)
+
+
 def test_half_surrogates_of_json_become_replacement_characters(tmp_path):
     path = write(tmp_path / "a.jsonl", '{"t": "a\\ud83d", "l": "\\ud83d\\ude00"}\n')
     examples = read_examples(path, text="t", label="l")
@@ -300,7 +332,9 @@ def test_unlabelled_examples(tmp_path):
     part = read_examples(path, text="s", label="y", allow_unlabelled=True)
     with pytest.raises(ValueError, match="line 3 has no label"):
         ExampleStream(part, preprocess)
-    with pytest.raises(ValueError, match="`batch_size` must be at least 1. Received: 0"):
+    with pytest.raises(
+        ValueError, match="`batch_size` must be an integer of at least 1. Received: batch_size=0"
+    ):
         ExampleStream(part, preprocess, 0)
     with pytest.raises(ValueError, match="at least one row"):
         ExampleStream(part.take([]), preprocess)

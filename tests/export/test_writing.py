@@ -153,6 +153,9 @@ def test_bad_requests_name_the_key(served):
     for wrong in (25, -1, 10**6):
         with pytest.raises(tf.errors.InvalidArgumentError, match="`token_ids` must lie in"):
             call(token_ids=ids + wrong, segment_ids=ids, padding_mask=mask)
+    for wrong in (2, -1):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="`segment_ids` must lie in"):
+            call(token_ids=ids, segment_ids=ids + wrong, padding_mask=mask)
     with pytest.raises(tf.errors.InvalidArgumentError, match="`segment_ids` must have the shape"):
         call(token_ids=ids, segment_ids=ids[:, :2], padding_mask=mask)
     with pytest.raises(
@@ -271,6 +274,7 @@ def test_wrong_arguments(exported, tmp_path):
         (dict(task="masked_lm"), "must be a `MaskedLM` objective"),
         (dict(weights_dtype="int8"), "`weights_dtype` must be None or .*'int8'"),
         (dict(name="../x"), r"`name` becomes part of a URL.*'\.\./x'"),
+        (dict(version=True), "`version` must be an int of at least 1. Received: True"),
         (dict(version=0), "`version` must be an int of at least 1. Received: 0"),
         (dict(preprocessor=None), "`preprocessor` must turn raw text"),
     ]

@@ -134,6 +134,30 @@ def test_unknown_activation():
         tiny(activation="gelu")
 
 
+@pytest.mark.parametrize(
+    "argument", [{"num_layers": 0}, {"num_heads": 0}, {"num_heads": 2.0}, {"num_segments": True}]
+)
+def test_sizes_must_be_counts(argument):
+    name, value = next(iter(argument.items()))
+    sizes = {"num_layers": 2, "num_heads": 2, **argument}
+    with pytest.raises(ValueError, match=f"`{name}` must be an integer.*Received: {name}={value}"):
+        BERT(30, hidden_dim=8, intermediate_dim=16, **sizes)
+    with pytest.raises(ValueError, match="`layer_norm_epsilon` must lie in"):
+        tiny(layer_norm_epsilon=float("nan"))
+
+
+@pytest.mark.parametrize("name", ["token_ids", "segment_ids"])
+@pytest.mark.parametrize("value", [2**32 + 1, -(2**32), 1.7])
+def test_ids_are_not_rounded_or_wrapped(encoder, name, value):
+    """Cast to int32 they would be others, and lie inside the table."""
+    inputs = batch(encoder.input)
+    bad = np.zeros(inputs[name].shape, np.asarray(value).dtype)
+    bad[0, 0] = value
+    for call in (encoder, encoder.predict_on_batch):
+        with pytest.raises(Exception, match=f"`{name}` must hold integers that fit into int32"):
+            call({**inputs, name: bad})
+
+
 def test_heads_must_divide_the_width():
     with pytest.raises(ValueError, match=r"`num_heads` must divide.*hidden_dim=10, num_heads=3"):
         BERT(30, 1, 10, 3, 16)

@@ -83,6 +83,8 @@ def test_errors(tmp_path):
     for files in (tmp_path / "absent.txt", [tmp_path / "absent.txt", tmp_path / "there.txt"]):
         with pytest.raises(FileNotFoundError, match="absent"):
             train(files=files)
+    with pytest.raises(ValueError, match="`lines` must be several texts"):
+        train("one text")
     for both in ({}, {"files": tmp_path / "there.txt", "lines": ["a"]}):
         with pytest.raises(ValueError, match="either `files` or `lines`"):
             train_wordpiece(**both)

@@ -158,3 +158,9 @@ def test_bad_arguments(argument):
     name, value = next(iter(argument.items()))
     with pytest.raises(ValueError, match=f"`{name}` is out of range. Received: {name}={value}"):
         AdamW(1e-3, **argument)
+
+
+@pytest.mark.parametrize("rate", [float("nan"), float("inf"), -1, True])
+def test_bad_rates(rate):
+    with pytest.raises(ValueError, match="`learning_rate` is out of range. Received"):
+        AdamW(rate)
