@@ -236,6 +236,8 @@ def make_held_out(config, tokenizer):
 def evaluate(model, stream, steps, counts):
     """Losses and accuracies on held-out text, and what knowing only word frequencies would give."""
     metrics = model.evaluate(stream.dataset(), steps=steps, return_dict=True, verbose=0)
+    if len(model.output) == 1:  # Keras names the output only where there are several
+        metrics = {f"{next(iter(model.output))}_{name}": x for name, x in metrics.items()}
     metrics = {f"held_out_{name}": float(value) for name, value in metrics.items()}
     metrics["held_out_unigram_entropy"] = evaluation.unigram_entropy(counts)
     metrics["held_out_most_frequent_accuracy"] = float(counts.max() / counts.sum())

@@ -134,7 +134,7 @@ def test_errors_name_file_and_line(tmp_path):
     with pytest.raises(ValueError, match=r"line 3: the row has 3 columns.*extra_columns=True"):
         read_examples(path, text="s", label="y")
     assert read_examples(path, text="s", label="y", extra_columns=True).labels == [0, 1]
-    with pytest.raises(ValueError, match=r"line 1: no column 'z'. Its columns: \['s', 'y'\]"):
+    with pytest.raises(ValueError, match=r"line 1: no column 'z'. The first row is \['s', 'y'\]"):
         read_examples(path, text="z")
     with pytest.raises(ValueError, match="line 1: no column 5, the row has 2"):
         read_examples(path, text=5)

@@ -123,7 +123,7 @@ def test_one_document_without_next_sentences(tmp_path):
     path.write_text("A cat sees a dog.\nThe dog sees no cat.\n" * 40, encoding="utf-8")
     options = ("--corpus", path, "--output", tmp_path / "run", *SETTINGS)
     message = refused("pretrain_bert", *options)
-    assert message.startswith("error: ") and "Traceback" not in message
+    assert "\nerror: " in f"\n{message}" and "Traceback" not in message
     assert "next_sentence=False" in message
     out = run("pretrain_bert", *options, "--no-next-sentence", "--held-out", path)
     assert "held_out_masked_lm_loss" in out and "held_out_next_sentence" not in out
