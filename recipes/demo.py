@@ -58,7 +58,7 @@ class Config:
     """where text, runs and plots go"""
     saved_models: Path = Path("saved_models")
     """where the served model goes: <saved_models>/demo/1"""
-    steps: int = 1000
+    steps: int = 1400
     """pretraining steps"""
     seed: int = 0
     """fixes everything"""
