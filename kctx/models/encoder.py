@@ -60,9 +60,8 @@ class Encoder(CheckedInputs, keras_nlp.models.Backbone):
         Args:
             inputs: dict of tensors.
             positions: which vectors of the last block are wanted, if not all of them: "cls" for the
-                first alone, or int (B, P). The last block then computes no others, which saves a
-                twelfth of the work of a model of 12 blocks and half of that of 2. Only where
-                `takes_positions`.
+                first alone, or int (B, P). The last block then computes no others (but all keys and
+                values), which saves most of the work of one block. Only where `takes_positions`.
 
         Returns:
             dict of outputs; with "cls", `sequence_output` and the last hidden state are (B, 1, D),
