@@ -6,6 +6,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from kctx.arguments import check_count
 from kctx.data.example_order import batch_indices, example_columns
 from kctx.data.tokenizer_checks import tokenizer_digest
 
@@ -36,10 +37,7 @@ class ExampleStream:
             ("seed", seed, 0),
             ("window", window, 0),
         ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"`{name}` must be an integer of at least {least}. Received: {name}={value!r}"
-                )
+            check_count(name, value, least)
         self.columns, self.lengths, self.labels = example_columns(examples)
         self.preprocessor = preprocessor
         self.batch_size = batch_size

@@ -7,7 +7,7 @@ from kctx.layers.dense import Dense
 from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
 from kctx.layers.gather_positions import GatherPositions, first_and_chosen
-from kctx.layers.id_check import check_count, check_ids, check_length, check_positions, check_range
+from kctx.layers.id_check import check_ids, check_length, check_positions, check_range
 from kctx.layers.masked_lm_head import MaskedLMHead
 from kctx.layers.output_bias import OutputBias
 from kctx.layers.pooling import Pooling
@@ -30,7 +30,6 @@ __all__ = [
     "PostNormBlock",
     "SegmentEmbedding",
     "TokenEmbedding",
-    "check_count",
     "check_ids",
     "check_length",
     "check_positions",

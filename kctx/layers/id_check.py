@@ -83,14 +83,6 @@ def check_range(values, limit, message, always=False):
     return values
 
 
-def check_count(argument, value):
-    """Raises a `ValueError` unless a constructor's argument is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(
-            f"`{argument}` must be an integer of at least 1. Received: {argument}={value!r}"
-        )
-
-
 def check_ids(name, ids, limit, table):
     """`check_range` of the ids called `name` against the `limit` rows of a table."""
     return check_range(

@@ -2,13 +2,13 @@
 
 import keras
 
+from kctx.arguments import check_count
 from kctx.layers import (
     Dropout,
     PositionEmbedding,
     PostNormBlock,
     SegmentEmbedding,
     TokenEmbedding,
-    check_count,
     first_and_chosen,
     truncated_normal,
 )

@@ -6,13 +6,9 @@ import math
 import time
 from pathlib import Path
 
+from kctx.arguments import check_count
 from kctx.files import write_text
 from kctx.training.step_callback import StepCallback
-
-
-def check_every(every):
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise ValueError(f"`every` must be an integer of at least 1. Received: every={every!r}")
 
 
 def tokens_per_batch(dataset):
@@ -51,7 +47,7 @@ class Progress(StepCallback):
 
     def __init__(self, tokens_per_batch=None, every=10):
         super().__init__()
-        check_every(every)
+        check_count("every", every)
         self.tokens_per_batch = tokens_per_batch
         self.every = every
         self._values = {}
@@ -96,7 +92,7 @@ class CSVLog(StepCallback):
 
     def __init__(self, path, every=10):
         super().__init__()
-        check_every(every)
+        check_count("every", every)
         self.path = Path(path)
         self.every = every
         self._fields = ["step"]
@@ -166,7 +162,7 @@ class TensorBoardLog(StepCallback):
 
     def __init__(self, folder, every=10):
         super().__init__()
-        check_every(every)
+        check_count("every", every)
         self.folder = str(folder)
         self.every = every
 

@@ -5,6 +5,7 @@ import json
 import keras
 import numpy as np
 
+from kctx.arguments import check_count
 from kctx.training import checkpoint_files
 from kctx.training.step_callback import StepCallback
 
@@ -167,10 +168,7 @@ class Checkpoints(StepCallback):
     def __init__(self, folder, every, keep=2, stream=None, fingerprint=None):
         super().__init__()
         for name, value in (("every", every), ("keep", keep)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(
-                    f"`{name}` must be an integer of at least 1. Received: {name}={value!r}"
-                )
+            check_count(name, value)
         self.folder = folder
         self.every = every
         self.keep = keep

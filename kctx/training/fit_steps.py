@@ -3,6 +3,7 @@
 import math
 import sys
 
+from kctx.arguments import check_count
 from kctx.training.step_callback import StepCallback
 
 
@@ -46,10 +47,7 @@ def fit_steps(
             fit each other.
     """
     for name, value in (("total_steps", total_steps), ("every", every)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(
-                f"`{name}` must be an integer of at least 1. Received: {name}={value!r}"
-            )
+        check_count(name, value)
     if resume and checkpoints is None:
         raise ValueError("`resume` needs `checkpoints`. Received: resume=True, checkpoints=None")
     if checkpoints is not None and checkpoints.every % every:
