@@ -5,17 +5,21 @@ from kctx.data.corpus import Corpus
 from kctx.data.example_order import batch_indices
 from kctx.data.example_stream import ExampleStream
 from kctx.data.examples import Examples, read_examples
+from kctx.data.id_corpus import IdCorpus
 from kctx.data.masking import mask_batch, mask_tokens, number_to_predict
 from kctx.data.pairs import build_pairs, plan_pairs
 from kctx.data.records import has_records, records_stream, write_records
 from kctx.data.sentences import split_sentences
 from kctx.data.stream import PretrainingStream
+from kctx.data.word_vocabulary import WordVocabulary
 
 __all__ = [
     "Corpus",
     "ExampleStream",
     "Examples",
+    "IdCorpus",
     "PretrainingStream",
+    "WordVocabulary",
     "batch_indices",
     "bert_pretraining_dataset",
     "bert_pretraining_stream",

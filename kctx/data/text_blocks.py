@@ -1,0 +1,100 @@
+"""Text files as blocks of whole lines, for the models that split text at white space."""
+
+import os
+import re
+from pathlib import Path
+
+from rich.progress import Progress
+
+# What the word2vec and GloVe tools take for white space (they also drop every carriage return),
+# and what fastText does. `bytes.split` knows both kinds but the zero byte.
+PLAIN_WHITE_SPACE = b" \t\r\n"
+ALL_WHITE_SPACE = b" \t\r\n\x0b\x0c\0"
+_BLOCK_BYTES = 1 << 22
+_UNUSUAL = re.compile(rb"[\x0b\x0c\0]")
+
+
+def split_tokens(block, white_space=PLAIN_WHITE_SPACE):
+    """Tokens of a block of bytes, line ends forgotten.
+
+    Args:
+        block: bytes.
+        white_space: `PLAIN_WHITE_SPACE` or `ALL_WHITE_SPACE`.
+    """
+    if not _UNUSUAL.search(block):
+        return block.split()
+    if white_space == ALL_WHITE_SPACE:
+        return block.replace(b"\0", b" ").split()
+    return [token for token in re.split(rb"[ \t\r\n]+", block) if token]
+
+
+def as_word(token):
+    """Bytes as `str`; what is not UTF-8 is kept by lone surrogates, so nothing is lost."""
+    return token.decode("utf-8", "surrogateescape")
+
+
+def as_bytes(word):
+    """The bytes of a word that `as_word` made."""
+    return word.encode("utf-8", "surrogateescape")
+
+
+def text_files(files):
+    """`files` as a list of existing paths.
+
+    Raises:
+        FileNotFoundError: one of them is no file.
+        ValueError: there are none.
+    """
+    if isinstance(files, (str, os.PathLike)):
+        files = [files]
+    files = [Path(name) for name in files]
+    if not files:
+        raise ValueError("`files` must name at least one file. Received: []")
+    for file in files:
+        if not file.is_file():
+            raise FileNotFoundError(f"No such file in `files`. Received: {file}")
+    return files
+
+
+def text_blocks(files, what, progress=True, block_bytes=_BLOCK_BYTES):
+    """Yields blocks of whole lines, each ending in a line end, in bounded memory.
+
+    A line longer than a block is held whole. A file without a line end at its end gets one.
+
+    Args:
+        files: list of paths.
+        what: str, shown beside the progress bar.
+        progress: whether to show the bar.
+        block_bytes: int, about how much is read at a time. Default 4 MiB.
+    """
+    total = sum(file.stat().st_size for file in files)
+    with Progress(disable=not progress or total < 8 * block_bytes, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        for path in files:
+            with open(path, "rb") as file:
+                rest = []
+                while block := file.read(block_bytes):
+                    bar.advance(task, len(block))
+                    head, line_end, tail = block.rpartition(b"\n")
+                    if not line_end:
+                        rest.append(block)
+                        continue
+                    yield b"".join([*rest, head, line_end])
+                    rest = [tail] if tail else []
+                if rest:
+                    yield b"".join([*rest, b"\n"])
+
+
+def line_blocks(lines, block_lines=1 << 14):
+    """Blocks as those of `text_blocks`, from an iterable of str or bytes, a line each."""
+    if isinstance(lines, (str, bytes)):
+        raise ValueError(f"`lines` must be several texts. Received: {lines[:60]!r}")
+    block = []
+    for line in lines:
+        line = as_bytes(line) if isinstance(line, str) else line
+        block.append(line.replace(b"\n", b" "))
+        if len(block) == block_lines:
+            yield b"\n".join([*block, b""])
+            block = []
+    if block:
+        yield b"\n".join([*block, b""])
