@@ -26,6 +26,7 @@ from kctx import (
     presets,
     tokenizers,
     training,
+    vectors,
 )
 
 __all__ = [
@@ -41,4 +42,5 @@ __all__ = [
     "presets",
     "tokenizers",
     "training",
+    "vectors",
 ]

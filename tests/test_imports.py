@@ -37,7 +37,16 @@ ALLOWED = {
     "kctx/preprocessors": {"kctx.tokenizers", "tensorflow", "numpy"},
     "kctx/data": {"tensorflow", "numpy", "tokenizers", "rich", "kctx.tokenizers"},
     "kctx/training": {"keras", "numpy", "rich", "kctx.weights"},
-    "kctx/evaluation": {"keras", "numpy", "scipy", "sklearn", "rich", "matplotlib (inside)"},
+    "kctx/evaluation": {
+        "keras",
+        "numpy",
+        "scipy",
+        "sklearn",
+        "rich",
+        "kctx.vectors",
+        "matplotlib (inside)",
+    },
+    "kctx/vectors": {"numpy", "rich"},
     "kctx/presets": {
         "keras",
         "numpy",
@@ -64,6 +73,7 @@ ALLOWED = {
         "kctx.preprocessors",
         "kctx.presets",
         "kctx.tokenizers",
+        "kctx.vectors",
     },
     "kctx/export": {
         "keras",
