@@ -1,0 +1,132 @@
+"""The step of Word2Vec and fastText on blocks of text, as products of matrices.
+
+Letters: G blocks, C centres of a block, W words of halo on either side, H = C + 2W words of a
+block with its halo, U rows of the output table that a block uses, K of them shared negatives,
+D width.
+
+A block's words stand in their order in the text. Every pair of a centre and a word in its window
+is one example, and so is every pair with a negative; the block's negatives are shared by all its
+centres (HogBatch: Ji et al. 2016, "Parallelizing Word2Vec in Shared and Distributed Memory"). So
+all scores of a block are one product, and both gradients are two more.
+"""
+
+from keras import ops
+
+
+def window_mask(first, last, num_positions):
+    """Which words lie in which window.
+
+    Args:
+        first, last: int32 (G, C), the places in the block where the window of each centre begins
+            and ends; first > last: no window.
+        num_positions: H.
+
+    Returns:
+        bool (G, C, H). A centre is not in its own window.
+    """
+    num_centres = first.shape[-1]
+    halo = (num_positions - num_centres) // 2
+    place = ops.arange(num_positions, dtype="int32")
+    itself = ops.expand_dims(ops.arange(num_centres, dtype="int32") + halo, -1)
+    inside = (place >= ops.expand_dims(first, -1)) & (place <= ops.expand_dims(last, -1))
+    return inside & (place != itself)
+
+
+def negative_sampling_targets(centres, negatives, num_negatives, dtype):
+    """Weights of a centre's targets: the centre itself, and the block's negatives.
+
+    The K shared negatives stand for `num_negatives` draws, so each has the weight
+    `num_negatives` / K; one that is the centre has none, as in the original.
+
+    Args:
+        centres: int32 (G, C).
+        negatives: int32 (G, K).
+
+    Returns:
+        (positive, total): (G, C, U = C + K), the share of the label 1, and of both labels.
+    """
+    shape = ops.shape(centres)
+    identity = ops.broadcast_to(ops.eye(shape[1], dtype=dtype), (shape[0], shape[1], shape[1]))
+    differs = ops.expand_dims(centres, -1) != ops.expand_dims(negatives, -2)  # (G, C, K)
+    weights = ops.cast(differs, dtype) * (num_negatives / negatives.shape[1])
+    positive = ops.concatenate([identity, ops.zeros_like(weights)], axis=-1)
+    return positive, ops.concatenate([identity, weights], axis=-1)
+
+
+def hierarchical_softmax_targets(paths, dtype):
+    """Weights of a centre's targets: the inner nodes on its way through the Huffman tree.
+
+    Args:
+        paths: int8 (G, C, U): 1 where a node lies on the path and the code says 0 (label 1), -1
+            where it says 1 (label 0), 0 elsewhere.
+
+    Returns:
+        (positive, total) as `negative_sampling_targets`.
+    """
+    return ops.cast(paths > 0, dtype), ops.cast(paths != 0, dtype)
+
+
+def skip_gram_gradients(inputs, outputs, mask, positive, total):
+    """Skip-gram: each word of a window predicts the centre's targets.
+
+    As in the original tool, the row of the context word is the input and the centre is what is
+    predicted.
+
+    Args:
+        inputs: (G, H, D), rows of the input table.
+        outputs: (G, U, D), rows of the output table.
+        mask: (G, C, H), 1 where a word lies in a window.
+        positive, total: (G, C, U).
+
+    Returns:
+        (input gradients (G, H, D), output gradients (G, U, D), residuals): steps uphill in the
+        log-likelihood, not yet times the rate; residuals as `logistic_loss` takes them.
+    """
+    turned = ops.swapaxes(mask, 1, 2)
+    positive, total = ops.matmul(turned, positive), ops.matmul(turned, total)  # (G, H, U)
+    scores, gradient = _logistic(inputs, outputs, positive, total)
+    return ops.matmul(gradient, outputs), _turned(gradient, inputs), (scores, positive, total)
+
+
+def cbow_gradients(inputs, outputs, mask, positive, total, average=True, corrected=False):
+    """Continuous bag of words: the words of a window together predict the centre's targets.
+
+    Args:
+        inputs, outputs, mask, positive, total: as `skip_gram_gradients`.
+        average: whether the words of the window are averaged (the tool), or summed (the paper).
+        corrected: whether the gradient of an average is divided by the number of words, which the
+            original leaves out (Irsoy et al. 2021, "Corrected CBOW Performs as well as
+            Skip-gram").
+
+    Returns:
+        as `skip_gram_gradients`.
+    """
+    sizes = ops.sum(mask, axis=-1, keepdims=True)  # (G, C, 1)
+    some = ops.cast(sizes > 0, mask.dtype)
+    weights = mask / ops.maximum(sizes, 1) if average else mask
+    hidden = ops.matmul(weights, inputs)  # (G, C, D)
+    positive, total = positive * some, total * some
+    scores, gradient = _logistic(hidden, outputs, positive, total)
+    back = _turned(weights if corrected else mask, ops.matmul(gradient, outputs))  # (G, H, D)
+    return back, _turned(gradient, hidden), (scores, positive, total)
+
+
+def logistic_loss(scores, positive, total):
+    """Sum of the cross-entropies of binary decisions, and their number of positives.
+
+    Args:
+        scores: float32 (..., U), log odds.
+        positive, total: (..., U), weights of the label 1 and of both labels.
+    """
+    # -log sigmoid(s) = softplus(s) - s
+    return ops.sum(total * ops.softplus(scores) - positive * scores), ops.sum(total)
+
+
+def _logistic(left, right, positive, total):
+    """Scores of all rows against all rows, and the gradient of the log-likelihood by them."""
+    scores = ops.matmul(left, ops.swapaxes(right, 1, 2))
+    return scores, positive - total * ops.sigmoid(scores)
+
+
+def _turned(left, right):
+    return ops.matmul(ops.swapaxes(left, 1, 2), right)

@@ -1,0 +1,76 @@
+"""The base of models whose step changes a few rows of large tables."""
+
+import keras
+from keras import ops
+
+
+class SparseModel(keras.Model):
+    """A model trained by `fit` without gradients of the size of its tables.
+
+    Automatic differentiation gives a gradient for every row of a table, and an optimizer then
+    reads and writes all of them; of a vocabulary of a million words a batch touches a few
+    thousand. A subclass writes its gradients out, in `update`, and adds them to the rows that
+    they belong to.
+
+    `fit` takes a dataset of dicts of arrays, one for each batch, as the streams of `kctx.data`
+    make them. The model is compiled from the start; the optimizer that Keras asks for has no
+    part, since the rate comes with the batch.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.loss_tracker = keras.metrics.Mean(name="loss")
+
+    def _finish(self):
+        """To be called once all weights are made."""
+        self.built = True
+        # XLA has no part in TensorFlow on a CPU: its scatter copies the table.
+        jit_compile = keras.config.backend() == "jax"
+        self.compile(optimizer=keras.optimizers.SGD(1.0), jit_compile=jit_compile)
+        self.optimizer.build(self.trainable_variables)
+
+    @property
+    def metrics(self):
+        return [self.loss_tracker]
+
+    def update(self, batch):
+        """One step on the weights: changes them and returns (sum of losses, their number).
+
+        Args:
+            batch: dict of tensors.
+        """
+        raise NotImplementedError
+
+    def evaluate_batch(self, batch):
+        """As `update`, without a change."""
+        raise NotImplementedError
+
+    def _step(self, batch):
+        loss, count = self.update(batch)
+        self.loss_tracker.update_state(loss / ops.maximum(count, 1.0), sample_weight=count)
+        return {"loss": self.loss_tracker.result()}
+
+    def train_step(self, *arguments):
+        """Keras gives the state of the model to a step under JAX, and the batch alone elsewhere."""
+        if keras.config.backend() == "jax":
+            state, batch = arguments
+            return self._stateless_step(state, batch)
+        if keras.config.backend() == "torch":
+            import torch
+
+            with torch.no_grad():
+                return self._step(arguments[0])
+        return self._step(arguments[0])
+
+    def _stateless_step(self, state, batch):
+        groups = (
+            self.trainable_variables,
+            self.non_trainable_variables,
+            self.optimizer.variables,
+            self.metrics_variables,
+        )
+        mapping = [pair for group in zip(groups, state, strict=True) for pair in zip(*group)]
+        with keras.StatelessScope(state_mapping=mapping) as scope:
+            logs = self._step(batch)
+        state = tuple([scope.get_current_value(variable) for variable in group] for group in groups)
+        return logs, state
