@@ -1,0 +1,210 @@
+"""What a supervised fastText model says of a text, without fastText.
+
+Joulin et al., 2017. The probabilities are those of the reference, its peculiarities included: the
+end of a line counts as a token, `</s>`; 1e-5 is added before a logarithm; "ns" and "ova" give each
+label a probability of its own, by a table of 512 steps.
+"""
+
+import re
+
+import numpy as np
+
+from kctx.vectors.subword_table import sums_of_rows
+from kctx.vectors.subwords import END_OF_SENTENCE, hash_tokens, word_ngram_ids
+from kctx.vectors.tables import DenseTable, as_table
+
+_SPACE = re.compile("[ \n\r\t\v\f\0]+")
+_LOG_FLOOR = np.float32(1e-5)
+_SIGMOID_STEPS, _SIGMOID_LIMIT = 512, 8
+_LINES_AT_ONCE, _SCORES_AT_ONCE = 4096, 4_000_000
+
+
+class FastTextPredictor:
+    """Labels and their probabilities for texts.
+
+    Args:
+        model: `kctx.convert.FastTextFile` of a supervised model, or whatever has its attributes.
+        label_prefix: str; tokens of a text that begin so are labels, not words. Default
+            "__label__".
+
+    Raises:
+        ValueError: the model is not supervised.
+    """
+
+    def __init__(self, model, label_prefix="__label__"):
+        if model.arguments.model != "supervised":
+            raise ValueError(
+                f"Only supervised models predict labels. Received: a {model.arguments.model} model"
+            )
+        self.labels, self.label_prefix = list(model.labels), label_prefix
+        self.loss, self.arguments = model.arguments.loss, model.arguments
+        self._index = dict(zip(model.words, range(len(model.words)), strict=True))
+        self._known_labels = set(self.labels)
+        self._inputs, self._rows = as_table(model.inputs), model.subword_rows
+        self._outputs = as_table(model.outputs).chunk(0, len(self.labels))
+        self._tree = huffman_tree(model.label_counts) if self.loss == "hs" else None
+
+    def predict(self, texts, k=1, threshold=0.0):
+        """The most probable labels.
+
+        Args:
+            texts: str, one line, or list of them.
+            k: int, how many labels at most; -1 for all. Default 1.
+            threshold: float, labels with a lower probability are left out. Default 0.
+
+        Returns:
+            list of (label, probability), most probable first; for a list of texts, a list of such
+            lists. A text of which the model knows nothing at all has an empty one.
+
+        Raises:
+            ValueError: a text holds a line break, or `k` is 0.
+        """
+        one = isinstance(texts, str)
+        lines = [texts] if one else list(texts)
+        if isinstance(k, bool) or not isinstance(k, int) or not (k == -1 or k > 0):
+            raise ValueError(f"`k` must be a positive integer, or -1 for all. Received: k={k!r}")
+        for number, line in enumerate(lines):
+            if "\n" in line:
+                raise ValueError(
+                    "A text must be one line, without a line break. Received: text "
+                    f"{number}, {line[:60]!r}"
+                )
+        k = len(self.labels) if k == -1 else min(k, len(self.labels))
+        at_once = max(1, min(_LINES_AT_ONCE, _SCORES_AT_ONCE // max(1, 2 * len(self.labels))))
+        answers = []
+        for start in range(0, len(lines), at_once):
+            answers += self._predict(lines[start : start + at_once], k, threshold)
+        return answers[0] if one else answers
+
+    def sentence(self, texts):
+        """The hidden vectors of texts: the mean of all features of a line, (N, D) float32.
+
+        Args:
+            texts: list of str, a line each. As in `predict`, their ends count.
+        """
+        return self._hidden(list(texts))[0]
+
+    def _predict(self, lines, k, threshold):
+        hidden, known = self._hidden(lines)
+        if self.loss == "hs":
+            scores = _path_log_probabilities(hidden, self._outputs, self._tree)
+            allowed = scores >= np.log(np.float32(threshold) + _LOG_FLOOR)
+            values = np.exp(scores)
+        else:
+            logits = hidden @ self._outputs.T
+            scores = _softmax(logits) if self.loss == "softmax" else _stepped_sigmoid(logits)
+            allowed = scores >= threshold
+            values = scores + _LOG_FLOOR
+        if k == 1:
+            best = scores.argmax(axis=1)[:, None]
+        else:
+            best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        rows = np.arange(len(lines))[:, None]
+        return [
+            [
+                (self.labels[i], probability)
+                for i, probability, shown in zip(*line, strict=True)
+                if shown and some
+            ]
+            for some, *line in zip(
+                known.tolist(),
+                best.tolist(),
+                values[rows, best].tolist(),
+                allowed[rows, best].tolist(),
+                strict=True,
+            )
+        ]
+
+    def _hidden(self, lines):
+        """(N, D) means of the features of lines, and (N,) whether a line has any."""
+        places, flat, offsets = {}, [], [0]
+        for line in lines:
+            flat += [places.setdefault(token, len(places)) for token in self._tokens(line)]
+            offsets.append(len(flat))
+        flat, offsets = np.array(flat, np.int64), np.array(offsets, np.int64)
+        tokens = list(places)
+        word_ids = np.fromiter((self._index.get(t, -1) for t in tokens), np.int64, len(tokens))
+        rows, row_offsets = self._rows.of_words(tokens, word_ids)
+        token_sums = sums_of_rows(self._inputs, rows, row_offsets)
+        sums = sums_of_rows(DenseTable(token_sums), flat, offsets)
+        before = np.concatenate([[0], np.cumsum(np.diff(row_offsets)[flat])])
+        counts = np.diff(before[offsets])
+        n = self.arguments.word_ngrams
+        if n > 1 and self.arguments.buckets > 0:
+            ids, id_offsets = word_ngram_ids(
+                hash_tokens(tokens)[flat], n, self.arguments.buckets, offsets
+            )
+            rows, row_offsets = self._rows.of_buckets(ids, id_offsets)
+            sums += sums_of_rows(self._inputs, rows, row_offsets)
+            counts += np.diff(row_offsets)
+        scales = (1.0 / np.maximum(counts, 1)).astype(np.float32)
+        return sums * scales[:, None], counts > 0
+
+    def _tokens(self, line):
+        """The words of a line, without labels, up to and with the end of the sentence."""
+        words = []
+        for token in _SPACE.split(line):
+            if token == END_OF_SENTENCE:
+                break
+            is_label = token in self._known_labels or token.startswith(self.label_prefix)
+            if token in self._index or (token and not is_label):
+                words.append(token)
+        words.append(END_OF_SENTENCE)
+        return words
+
+
+def huffman_tree(counts):
+    """The tree of hierarchical softmax, as fastText builds it.
+
+    Args:
+        counts: (L,) int64 of the labels, or words, in falling order.
+
+    Returns:
+        (L - 1, 2) int64: the two children of node L + i; numbers below L are leaves, and the last
+        node is the root. The second child is that of the bit 1.
+    """
+    size = len(counts)
+    weights = [int(c) for c in counts] + [10**15] * (size - 1)
+    children = np.zeros((max(size - 1, 0), 2), np.int64)
+    leaf, node = size - 1, size
+    for new in range(size, 2 * size - 1):
+        pair = []
+        for _ in range(2):
+            if leaf >= 0 and weights[leaf] < weights[node]:
+                pair.append(leaf)
+                leaf -= 1
+            else:
+                pair.append(node)
+                node += 1
+        children[new - size] = pair
+        weights[new] = weights[pair[0]] + weights[pair[1]]
+    return children
+
+
+def _path_log_probabilities(hidden, outputs, tree):
+    """(N, L) logarithms of the probability of each leaf: the sums along its path."""
+    size = len(tree) + 1
+    scores = np.zeros((2 * size - 1, len(hidden)), np.float32)
+    right = 1 / (1 + np.exp(-(outputs[: size - 1] @ hidden.T)))
+    left_logs, right_logs = np.log(1 - right + _LOG_FLOOR), np.log(right + _LOG_FLOOR)
+    for i in range(size - 2, -1, -1):  # the root is last, and children come before their parents
+        scores[tree[i, 0]] = scores[size + i] + left_logs[i]
+        scores[tree[i, 1]] = scores[size + i] + right_logs[i]
+    return scores[:size].T
+
+
+def _softmax(logits):
+    values = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return values / values.sum(axis=1, keepdims=True)
+
+
+def _stepped_sigmoid(logits):
+    """The sigmoid at the next lower of 512 steps between -8 and 8; 0 and 1 beyond."""
+    steps = (logits + _SIGMOID_LIMIT) * np.float32(_SIGMOID_STEPS / _SIGMOID_LIMIT / 2)
+    places = steps.clip(0, _SIGMOID_STEPS).astype(np.int64)
+    grid = np.arange(_SIGMOID_STEPS + 1) * 2 * _SIGMOID_LIMIT / _SIGMOID_STEPS - _SIGMOID_LIMIT
+    table = (1 / (1 + np.exp(-grid))).astype(np.float32)
+    values = table[places]
+    values[logits < -_SIGMOID_LIMIT] = 0
+    values[logits > _SIGMOID_LIMIT] = 1
+    return values

@@ -1,0 +1,158 @@
+"""The native format of word vectors: a folder that is loaded without reading the numbers.
+
+vectors.json      what the folder holds: format, number of words, dim, storage, subwords
+words.txt         a word a line, as bytes; backslash and line feed are written \\\\ and \\n
+table.npy         (V, D) float32, float16 or int8 numbers; with int8, scales.npy (V,) float32
+counts.npy        (V,) int64, if known
+labels.txt        like words.txt, of a supervised model
+subword_table.npy (R, D), rows of the n-grams (subword_scales.npy); prune_map.npy if pruned
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from kctx.files import read_json, replaced_folder, write_json
+from kctx.vectors.subword_table import SubwordRows
+from kctx.vectors.subwords import Subwords, to_bytes, to_text
+from kctx.vectors.tables import DenseTable, Int8Table, stored_as
+
+FORMAT = 1
+CONFIG = "vectors.json"
+_FILES = (
+    CONFIG,
+    "words.txt",
+    "labels.txt",
+    "counts.npy",
+    "table.npy",
+    "scales.npy",
+    "subword_table.npy",
+    "subword_scales.npy",
+    "prune_map.npy",
+)
+
+
+def save(vectors, folder):
+    """Writes vectors; the folder is whole or is not there."""
+    with replaced_folder(folder, _FILES) as new:
+        _write_lines(new / "words.txt", vectors.words)
+        if vectors.labels:
+            _write_lines(new / "labels.txt", vectors.labels)
+        if vectors.counts is not None:
+            np.save(new / "counts.npy", vectors.counts)
+        config = {"format": FORMAT, "words": len(vectors), "dim": vectors.dim}
+        config["storage"] = _write_table(new, "", vectors.table)
+        if vectors.subwords is not None:
+            config["subwords"] = vectors.subwords.get_config()
+            rows = vectors.subword_places()
+            table = vectors.subword_table
+            config["subword_storage"] = _write_subwords(new, table, rows.num_words)
+            if rows.places is not None:
+                buckets = np.flatnonzero(rows.places >= 0)
+                pairs = np.stack([buckets, rows.places[buckets]], axis=1).astype(np.int32)
+                np.save(new / "prune_map.npy", pairs)
+        write_json(new / CONFIG, config)
+
+
+def load(cls, folder, memory_map=True):
+    """Reads what `save` wrote.
+
+    Raises:
+        ValueError: no such folder, of another format, or with parts that do not fit; names it.
+    """
+    folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        raise ValueError(f"{folder} holds no {CONFIG}: no vectors were saved there.")
+    config = read_json(folder / CONFIG)
+    if config.get("format") != FORMAT:
+        raise ValueError(
+            f"{folder / CONFIG} is of format {config.get('format')!r}; this version reads {FORMAT}."
+        )
+    words = _read_lines(folder / "words.txt")
+    if len(words) != config["words"]:
+        raise ValueError(
+            f"{folder / 'words.txt'} holds {len(words)} words, {CONFIG} says {config['words']}."
+        )
+    table = _read_table(folder, "", config["storage"], memory_map)
+    if table.shape != (config["words"], config["dim"]):
+        raise ValueError(
+            f"{folder / 'table.npy'} has shape {table.shape}, {CONFIG} says "
+            f"{(config['words'], config['dim'])}."
+        )
+    arguments = {}
+    if (folder / "counts.npy").is_file():
+        arguments["counts"] = _read_array(folder / "counts.npy", False)
+    if (folder / "labels.txt").is_file():
+        arguments["labels"] = _read_lines(folder / "labels.txt")
+    if "subwords" in config:
+        subwords = Subwords(**config["subwords"])
+        pairs = None
+        if (folder / "prune_map.npy").is_file():
+            pairs = _read_array(folder / "prune_map.npy", False)
+        arguments |= {
+            "subwords": subwords,
+            "subword_table": _read_table(folder, "subword_", config["subword_storage"], memory_map),
+            "subword_rows": SubwordRows([], subwords, pairs),
+        }
+    return cls(words, table, **arguments)
+
+
+def _write_table(folder, prefix, table):
+    """Writes a table; returns the name of its storage."""
+    if not hasattr(table, "arrays"):  # computed or quantised: as plain numbers
+        table = stored_as(table, "float32")
+    for name, array in table.arrays().items():
+        np.save(folder / f"{prefix}{name}.npy", array)
+    return table.storage
+
+
+def _write_subwords(folder, table, skipped):
+    """Writes the rows of n-grams without the rows of words that may stand before them."""
+    if isinstance(table, DenseTable):
+        table = DenseTable(table.array[skipped:])
+    elif isinstance(table, Int8Table):
+        table = Int8Table(table.codes[skipped:], table.scales[skipped:])
+    else:
+        table = DenseTable(table.rows(slice(skipped, None)))
+    return _write_table(folder, "subword_", table)
+
+
+def _read_table(folder, prefix, storage, memory_map):
+    if storage not in ("float32", "float16", "int8"):
+        raise ValueError(f"{folder / CONFIG}: unknown storage {storage!r}.")
+    array = _read_array(folder / f"{prefix}table.npy", memory_map)
+    if array.dtype != storage or array.ndim != 2:
+        raise ValueError(
+            f"{folder / f'{prefix}table.npy'} holds {array.dtype} numbers of shape {array.shape}, "
+            f"{CONFIG} says {storage}."
+        )
+    if storage != "int8":
+        return DenseTable(array)
+    return Int8Table(array, _read_array(folder / f"{prefix}scales.npy", False))
+
+
+def _read_array(path, memory_map):
+    try:
+        return np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path} is truncated or no array: {error}") from error
+
+
+def _write_lines(path, words):
+    text = "\n".join(words)
+    if "\\" in text or text.count("\n") != max(len(words) - 1, 0):
+        text = "\n".join(w.replace("\\", "\\\\").replace("\n", "\\n") for w in words)
+    path.write_bytes(to_bytes(text + "\n") if words else b"")
+
+
+def _read_lines(path):
+    text = to_text(path.read_bytes())
+    words = text.removesuffix("\n").split("\n") if text else []
+    if "\\" not in text:
+        return words
+    return [_unescaped(word) if "\\" in word else word for word in words]
+
+
+def _unescaped(word):
+    # A backslash stands before "n" or another backslash.
+    return "\\".join(part.replace("\\n", "\n") for part in word.split("\\\\"))
