@@ -34,8 +34,8 @@ ALLOWED = {
         "tokenizers",
         "rich",
     },
-    "kctx/preprocessors": {"kctx.tokenizers", "tensorflow", "numpy"},
-    "kctx/data": {"tensorflow", "numpy", "tokenizers", "rich", "kctx.tokenizers"},
+    "kctx/preprocessors": {"kctx.tokenizers", "kctx.vectors", "tensorflow", "numpy"},
+    "kctx/data": {"tensorflow", "numpy", "scipy", "tokenizers", "rich", "kctx.tokenizers"},
     "kctx/training": {"keras", "numpy", "rich", "kctx.weights"},
     "kctx/evaluation": {
         "keras",
@@ -95,7 +95,13 @@ ALLOWED = {
 
 # What the files of kctx/models may import from their own folder: bases, and the plain in-order
 # trainers beside them. Models never import each other.
-SHARED_BY_MODELS = {"kctx.models.encoder", "kctx.models.causal_lm", "kctx.models.sparse_model"}
+SHARED_BY_MODELS = {
+    "kctx.models.encoder",
+    "kctx.models.causal_lm",
+    "kctx.models.sizes",
+    "kctx.models.sparse_model",
+    "kctx.models.word_rows",
+}
 
 # The only places that may ask for the backend or import one. Each has a plain twin that it is
 # tested against, or guards a promise that Keras alone does not keep.
