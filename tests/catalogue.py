@@ -15,7 +15,7 @@ import numpy as np
 
 from kctx import heads, layers, models, objectives
 
-VOCABULARY_SIZE, LENGTH, WIDTH, HEADS, INNER, SEGMENTS = 30, 6, 8, 2, 16, 2
+VOCABULARY_SIZE, LENGTH, WIDTH, HEADS, INNER, SEGMENTS, SUBWORDS = 30, 6, 8, 2, 16, 2, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +63,18 @@ def batch(names, lengths=(6, 4, 1), length=LENGTH, seed=0):
     def ids(limit):  # (B, T)
         return per_row((length,), lambda rng: rng.integers(1, limit, 32)[:length]).astype("int32")
 
+    def subwords():  # (B, T, S), tokens of 0 to S features
+        def row(rng):
+            count = rng.integers(0, SUBWORDS + 1, 32)[:, None]
+            made = rng.integers(1, VOCABULARY_SIZE, (32, SUBWORDS))
+            return np.where(np.arange(SUBWORDS) < count, made, 0)[:length]
+
+        return per_row((length, SUBWORDS), row)
+
     mask = np.arange(length)[None] < np.array(lengths, int).reshape(-1, 1)  # (B, T)
     made = {
         "token_ids": np.where(mask, ids(VOCABULARY_SIZE), 0).astype("int32"),
+        "subword_ids": np.where(mask[..., None], subwords(), 0).astype("int32"),
         "segment_ids": ids(SEGMENTS + 1) - 1,
         "padding_mask": mask,
         "attention_mask": mask[:, None],
@@ -85,6 +94,7 @@ def spec(name):
         "logits": ((None, VOCABULARY_SIZE), "float32"),
         "padding_mask": ((None,), "bool"),
         "attention_mask": ((None, None), "bool"),
+        "subword_ids": ((None, None), "int32"),
     }
     shape, dtype = shapes.get(name, ((None,), "int32"))
     return keras.Input(shape, dtype=dtype, name=name)
@@ -137,6 +147,10 @@ ENTRIES = [
         layers.SegmentEmbedding,
         lambda: around(layers.SegmentEmbedding(SEGMENTS, WIDTH), "segment_ids"),
     ),
+    Entry(
+        layers.SubwordEmbedding,
+        lambda: around(layers.SubwordEmbedding(VOCABULARY_SIZE, WIDTH), "subword_ids"),
+    ),
     Entry(layers.PositionEmbedding, lambda: positions()),
     Entry(layers.MaskedLMHead, lambda: around(layers.MaskedLMHead(), "x")),
     Entry(layers.OutputBias, lambda: around(layers.OutputBias(), "logits"), float32_outputs=True),
@@ -149,6 +163,8 @@ ENTRIES = [
     ),
     Entry(models.BERT, bert, without_gradient=KEYS),
     Entry(models.BERT, lambda: bert(pooler=False, activation="relu"), "BERT without pooler", KEYS),
+    Entry(models.StaticEncoder, lambda: models.StaticEncoder(VOCABULARY_SIZE, WIDTH)),
+    Entry(models.SubwordEncoder, lambda: models.SubwordEncoder(VOCABULARY_SIZE, WIDTH)),
     Entry(
         objectives.MaskedLM,
         lambda: objectives.MaskedLM(bert()),
@@ -173,6 +189,18 @@ ENTRIES = [
         lambda: heads.attach(bert(), heads.Classifier(3, pooling="mean")),
         name="Classifier of the mean",
         without_gradient=KEYS + POOLER,
+        float32_outputs=True,
+    ),
+    Entry(
+        heads.Classifier,
+        lambda: heads.attach(models.StaticEncoder(VOCABULARY_SIZE, WIDTH), heads.Classifier(3)),
+        name="Classifier of static vectors",
+        float32_outputs=True,
+    ),
+    Entry(
+        heads.Classifier,
+        lambda: heads.attach(models.SubwordEncoder(VOCABULARY_SIZE, WIDTH), heads.Classifier(3)),
+        name="Classifier of subwords",
         float32_outputs=True,
     ),
     Entry(

@@ -67,7 +67,7 @@ def check_padding_does_not_matter(entry):
     inputs = batch(model.input, lengths)
     padding = np.arange(6)[None] >= np.array(lengths)[:, None]
     changed = dict(inputs)
-    for name in {"token_ids", "segment_ids", "x"} & set(inputs):
+    for name in {"token_ids", "segment_ids", "subword_ids", "x"} & set(inputs):
         value = inputs[name].copy()
         value[padding] = 1 if value.dtype == "int32" else 7.0
         changed[name] = value

@@ -6,7 +6,7 @@ from kctx.convert.source import is_preset, open_source
 from kctx.files import read_json
 from kctx.heads import Classifier
 from kctx.presets import TextModel
-from kctx.presets.task import check_preprocessor, table_sizes
+from kctx.presets.task import check_preprocessor, input_limits
 
 
 def load_preset(
@@ -42,7 +42,7 @@ def load_preset(
         folder, checkpoint.layout, lowercase=lowercase, strip_accents=strip_accents
     )
     if sequence_length is None:
-        sequence_length = _sequence_length(folder, table_sizes(model).positions)
+        sequence_length = _sequence_length(folder, input_limits(model).length)
     preprocessor = family.preprocessor(tokenizer, sequence_length=sequence_length)
     check_preprocessor(model, preprocessor)
     task, labels = _task(model, config, path)

@@ -27,6 +27,7 @@ def describe(signatures, task, made):
         return {"dtype": spec.dtype.name, "shape": shape, "meaning": meaning}
 
     meanings = {**TEXT_MEANINGS, **{name: entry.meaning for name, entry in made.items()}}
+    shapes = {name: f"({', '.join(entry.axes)})" for name, entry in made.items()}
     described, order = {}, list(meanings)
     for name, function in signatures.items():
         inputs = function.structured_input_signature[1] or {
@@ -34,7 +35,7 @@ def describe(signatures, task, made):
         }
         described[name] = {
             "inputs": {
-                key: entry(spec, "(B,)" if spec.shape.rank == 1 else "(B, T)", meanings[key])
+                key: entry(spec, shapes.get(key, "(B,)"), meanings[key])
                 for key, spec in sorted(inputs.items(), key=lambda item: order.index(item[0]))
             },
             "outputs": {
@@ -147,10 +148,15 @@ def readme(described, facts):
     if facts["labels"]:
         lines += ["", "Labels, in the order of `scores`: " + ", ".join(facts["labels"])]
     text_ops = ", ".join(facts["text_ops"]) or "none"
+    needed = "Nothing but TensorFlow is needed to load this folder."
+    if facts["text_ops"]:
+        needed = (
+            "The stock server links them; a Python program that loads this folder needs "
+            "`import tensorflow_text` beside `import tensorflow`."
+        )
     lines += [
         "",
-        f"Ops of TensorFlow Text in the graph: {text_ops}. The stock server links them; a Python "
-        "program that loads this folder needs `import tensorflow_text` beside `import tensorflow`.",
+        f"Ops of TensorFlow Text in the graph: {text_ops}. {needed}",
         "",
         "`preset/`, where present, is the trained model itself, from which fine-tuning can go on: "
         "`kctx.presets.load`.",

@@ -4,9 +4,9 @@ import types
 
 import tensorflow as tf
 
-from kctx.presets.task import TableSizes
+from kctx.presets.task import InputLimits
 
-UNCHECKED = TableSizes(None, None, None)
+UNCHECKED = InputLimits({}, None)
 
 
 class TextGraph(tf.Module):
@@ -16,12 +16,12 @@ class TextGraph(tf.Module):
     zero gives outputs of zero rows.
 
     Args:
-        model: keras.Model, inputs a dict of (B, T) tensors.
+        model: keras.Model, inputs a dict of tensors (B, T) or (B, T, ...).
         preprocessor: see `kctx.preprocessors.ModelInput`: texts (and second texts) to a dict of
-            (B, T) tensors.
+            such tensors.
         answer: see `kctx.export.answers`.
         weights: see `kctx.export.stored_weights`.
-        sizes: `kctx.presets.task.TableSizes`, which clients' ids and T are checked against.
+        limits: `kctx.presets.task.InputLimits`, which clients' ids and T are checked against.
             Default: unchecked.
     """
 
@@ -31,11 +31,11 @@ class TextGraph(tf.Module):
         preprocessor,
         answer,
         weights,
-        sizes=UNCHECKED,
+        limits=UNCHECKED,
     ):
         super().__init__()
         self.weights = weights
-        self.sizes = untracked(sizes)
+        self.limits = untracked(limits)
         self.preprocessor_resources = trackables(preprocessor)
         # Python objects that serve to trace the graph and are no part of it.
         self._model = untracked(model)
@@ -43,10 +43,13 @@ class TextGraph(tf.Module):
         self._answer = untracked(answer)
 
     def answer_ids(self, inputs):
-        """Dict of (B, T) tensors to the dict of answers."""
+        """Dict of (B, T, ...) tensors to the dict of answers."""
         # An empty batch may have length 0, where there is no first token to look at.
-        missing = tf.maximum(1 - tf.shape(inputs["token_ids"])[1], 0)
-        inputs = {key: tf.pad(value, [[0, 0], [0, missing]]) for key, value in inputs.items()}
+        missing = tf.maximum(1 - tf.shape(inputs["padding_mask"])[1], 0)
+        inputs = {
+            key: tf.pad(value, [[0, 0], [0, missing], *[[0, 0]] * (value.shape.rank - 2)])
+            for key, value in inputs.items()
+        }
         answer = self._answer()
         inputs = answer.prepare(inputs)
         with self.weights.scope():
@@ -54,30 +57,33 @@ class TextGraph(tf.Module):
         return answer(outputs, inputs)
 
     def checked(self, inputs):
-        """Token ids as a client sent them, unless one of the checks fails.
+        """Ids as a client sent them, unless one of the checks fails.
 
         The values depend on the checks, so no later op can fail first with a less clear message.
         """
-        ids = inputs["token_ids"]  # (B, T)
-        checks = [
-            tf.debugging.assert_equal(
-                tf.shape(value), tf.shape(ids), f"`{key}` must have the shape of `token_ids`."
-            )
-            for key, value in inputs.items()
-            if key != "token_ids"
-        ]
-        sizes = self.sizes()
-        for key, size in (("token_ids", sizes.tokens), ("segment_ids", sizes.segments)):
-            if size is None or key not in inputs:
+        flat = [key for key, entry in self._preprocessor().inputs.items() if len(entry.axes) == 2]
+        first = flat[0]
+        texts, length = tf.unstack(tf.shape(inputs[first]))
+        checks = []
+        for key, value in inputs.items():
+            if key != first:
+                wanted = f"`{key}` must have the shape of `{first}`."
+                if key not in flat:
+                    wanted = f"`{key}` must have the rows and columns of `{first}`."
+                checks.append(
+                    tf.debugging.assert_equal(tf.shape(value)[:2], [texts, length], wanted)
+                )
+        limits = self.limits()
+        for key, size in limits.ids.items():
+            if key not in inputs:
                 continue
             inside = (inputs[key] >= 0) & (inputs[key] < size)
             message = f"`{key}` must lie in [0, {size}). Received, the first:"
             wrong = tf.boolean_mask(inputs[key], ~inside)[:1]
             checks.append(tf.debugging.Assert(tf.reduce_all(inside), [message, wrong]))
-        if sizes.positions is not None:
-            message = f"`token_ids` must have at most {sizes.positions} columns."
-            length = tf.shape(ids)[1]
-            checks.append(tf.debugging.assert_less_equal(length, sizes.positions, message))
+        if limits.length is not None:
+            message = f"`{first}` must have at most {limits.length} columns."
+            checks.append(tf.debugging.assert_less_equal(length, limits.length, message))
         with tf.control_dependencies(checks):
             return {key: tf.identity(value) for key, value in inputs.items()}
 
@@ -86,7 +92,7 @@ class TextGraph(tf.Module):
         texts = tf.TensorSpec([None], tf.string, name="text")
         second_texts = tf.TensorSpec([None], tf.string, name="text_pair")
         ids = {
-            key: tf.TensorSpec([None, None], entry.dtype, name=key)
+            key: tf.TensorSpec([None] * len(entry.axes), entry.dtype, name=key)
             for key, entry in self._preprocessor().inputs.items()
         }
         # One function for all signatures, so that the graph holds the model once.

@@ -26,7 +26,7 @@ from kctx.export.documents import DEFAULT, write_documents
 from kctx.export.graph import TextGraph
 from kctx.export.stored_weights import StoredWeights
 from kctx.files import read_json
-from kctx.presets.task import table_sizes
+from kctx.presets.task import input_limits
 
 
 def main(job_folder):
@@ -64,7 +64,7 @@ def rebuild(job_folder, job):
         preprocessor,
         make_answer(job, preprocessor),
         weights,
-        table_sizes(model),
+        input_limits(model),
     )
     signatures = graph.signatures()
 

@@ -50,8 +50,8 @@ def saved_model(
         serving_default: `text` string (B,).
         pair: `text` and `text_pair` string (B,), for models taught on pairs; where the
             preprocessor takes them.
-        token_ids: what the preprocessor makes, (B, T) each; for BERT `token_ids` int32,
-            `segment_ids` int32, `padding_mask` bool.
+        token_ids: what the preprocessor makes; for BERT `token_ids` int32, `segment_ids` int32,
+            `padding_mask` bool, (B, T) each.
     Outputs of each of them, by task:
         "classification": `label` string (B,), `score` float32 (B,), `scores` float32 (B, C), the
             probabilities in the order of the labels.

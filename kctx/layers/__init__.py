@@ -14,6 +14,7 @@ from kctx.layers.pooling import Pooling
 from kctx.layers.position_embedding import PositionEmbedding
 from kctx.layers.post_norm_block import PostNormBlock
 from kctx.layers.segment_embedding import SegmentEmbedding
+from kctx.layers.subword_embedding import SubwordEmbedding
 from kctx.layers.token_embedding import TokenEmbedding
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "PositionEmbedding",
     "PostNormBlock",
     "SegmentEmbedding",
+    "SubwordEmbedding",
     "TokenEmbedding",
     "check_ids",
     "check_length",

@@ -212,6 +212,9 @@ class BERT(Encoder):
             outputs["pooled_output"] = self.pooler(first)  # (B, D)
         return outputs
 
+    def id_limits(self):
+        return {**super().id_limits(), "segment_ids": self.num_segments}
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -22,6 +22,8 @@ class Encoder(CheckedInputs, keras_nlp.models.Backbone):
     SIZES = {}
     # Whether `encode` takes `positions`, and so can leave out work on the others.
     takes_positions = False
+    # Rows of the position table; None where there is none, and so no longest sequence.
+    max_sequence_length = None
 
     def __init__(self, *, inputs, outputs, dtype=None, name=None, trainable=True):
         # By name, since `Backbone` ignores an argument that it does not know, as of a typing error.
@@ -49,10 +51,15 @@ class Encoder(CheckedInputs, keras_nlp.models.Backbone):
         Args:
             inputs: dict of arrays.
         """
-        check_ids("token_ids", inputs["token_ids"], self.vocabulary_size, "token")
-        check_length(inputs["token_ids"].shape[1], self.max_sequence_length)
-        if "segment_ids" in inputs:
-            check_ids("segment_ids", inputs["segment_ids"], self.num_segments, "segment")
+        for name, limit in self.id_limits().items():
+            if name in inputs:
+                check_ids(name, inputs[name], limit, name.removesuffix("_ids"))
+                if self.max_sequence_length is not None:
+                    check_length(inputs[name].shape[1], self.max_sequence_length)
+
+    def id_limits(self):
+        """Name of each input of ids -> rows of the table that they are looked up in."""
+        return {"token_ids": self.vocabulary_size}
 
     def call(self, inputs, training=None, mask=None, positions=None):
         """Encodes a batch.

@@ -5,8 +5,14 @@ from pathlib import Path
 from kctx.files import read_json
 from kctx.preprocessors.bert import BERTPreprocessor
 from kctx.preprocessors.model_input import ModelInput
+from kctx.preprocessors.subwords import SubwordsPreprocessor
+from kctx.preprocessors.words import WordsPreprocessor
 
-_CLASSES = {"BERTPreprocessor": BERTPreprocessor}
+_CLASSES = {
+    "BERTPreprocessor": BERTPreprocessor,
+    "SubwordsPreprocessor": SubwordsPreprocessor,
+    "WordsPreprocessor": WordsPreprocessor,
+}
 
 
 def load(folder):
@@ -30,4 +36,4 @@ def load(folder):
         raise ValueError(f"{path} or tokenizer.json beside it is broken: {error!r}") from error
 
 
-__all__ = ["BERTPreprocessor", "ModelInput", "load"]
+__all__ = ["BERTPreprocessor", "ModelInput", "SubwordsPreprocessor", "WordsPreprocessor", "load"]

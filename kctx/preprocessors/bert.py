@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from kctx.files import write_json
+from kctx.preprocessors.batch import as_batch, padded
 from kctx.preprocessors.model_input import ModelInput
 from kctx.tokenizers import WordPieceTokenizer
-from kctx.tokenizers.text_input import as_text_tensor
 
 TRUNCATIONS = ("longest_first", "only_second")
 
@@ -133,20 +133,12 @@ class BERTPreprocessor:
             parts = [start, first, separator, second, separator]
             second_length = tf.cast(second.row_lengths(), tf.int32) + 1  # (B,)
         tokens = tf.concat(parts, axis=1)  # (B, None)
-        shape = [None, self.sequence_length if self.pad_to_length else None]
-        token_ids = tokens.to_tensor(self.tokenizer.padding_id, shape=shape)  # (B, T)
-        if self.pad_to_multiple > 1 and not self.pad_to_length:
-            longest = tf.shape(token_ids)[1]
-            rounded = -(-longest // self.pad_to_multiple) * self.pad_to_multiple
-            more = tf.minimum(rounded, self.sequence_length) - longest
-            token_ids = tf.pad(
-                token_ids, [[0, 0], [0, more]], constant_values=self.tokenizer.padding_id
-            )
-        length = tf.cast(tokens.row_lengths(), tf.int32)[:, None]  # (B, 1)
-        places = tf.range(tf.shape(token_ids)[1])[None]  # (1, T)
-        padding_mask = places < length
+        options = (self.sequence_length, self.pad_to_length, self.pad_to_multiple)
+        token_ids, padding_mask = padded(tokens, self.tokenizer.padding_id, *options)  # (B, T)
         segment_ids = tf.zeros_like(token_ids)
         if second_length is not None:
+            length = tf.cast(tokens.row_lengths(), tf.int32)[:, None]  # (B, 1)
+            places = tf.range(tf.shape(token_ids)[1])[None]  # (1, T)
             behind_first = places >= length - second_length[:, None]
             segment_ids = tf.cast(behind_first & padding_mask, tf.int32)
         return {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
@@ -224,12 +216,7 @@ class BERTPreprocessor:
 
     def _tokens(self, texts, name):
         """Ragged int32 (B, None); one string becomes a batch of one."""
-        texts = as_text_tensor(texts)
-        if texts.shape.rank == 0:
-            texts = texts[None]
-        if texts.shape.rank != 1:
-            raise ValueError(f"`{name}` must have rank 0 or 1. Received: shape {texts.shape}")
-        return self.tokenizer(texts)
+        return self.tokenizer(as_batch(texts, name))
 
     def _truncate(self, first, second):
         length_a = tf.cast(first.row_lengths(), tf.int32)

@@ -11,8 +11,9 @@ Nothing in it is code. An encoder's folder can also be read with
 `keras_nlp.models.Backbone.from_preset`, once kctx is imported.
 """
 
+from kctx.presets.from_vectors import from_vectors
 from kctx.presets.reading import load
 from kctx.presets.text_model import TextModel
 from kctx.presets.writing import save
 
-__all__ = ["TextModel", "load", "save"]
+__all__ = ["TextModel", "from_vectors", "load", "save"]

@@ -1,12 +1,12 @@
 """What a preset is for, and whether its parts fit together."""
 
-import collections
+from typing import NamedTuple
 
 import keras
 
 from kctx.data.tokenizer_checks import check_vocabulary_size
 from kctx.heads import Classifier, encoder_of
-from kctx.layers import PositionEmbedding, SegmentEmbedding, TokenEmbedding
+from kctx.layers import PositionEmbedding, SegmentEmbedding, SubwordEmbedding, TokenEmbedding
 
 TASKS = ("classification", "regression")
 # Name of an output -> the task that it tells. Classes of `next_sentence`: 0 is the real next one.
@@ -17,7 +17,25 @@ OUTPUTS = {
 }
 
 
-TableSizes = collections.namedtuple("TableSizes", "tokens positions segments")
+# Layers that look up ids -> the input that these come from.
+TABLES = {
+    TokenEmbedding: "token_ids",
+    SegmentEmbedding: "segment_ids",
+    SubwordEmbedding: "subword_ids",
+}
+
+
+class InputLimits(NamedTuple):
+    """What a model can take.
+
+    Attributes:
+        ids: dict: name of an input of ids -> rows of its table. Inputs that are not there are not
+            checked.
+        length: int, most tokens of a row, or None where there is no limit.
+    """
+
+    ids: dict
+    length: int | None
 
 
 def task_of(model, labels=None):
@@ -95,30 +113,35 @@ def find_encoder(model):
         return None
 
 
-def table_sizes(model):
-    """Greatest number of token ids, positions and segments; None where a model does not say.
+def input_limits(model):
+    """`InputLimits` of a model.
 
     Told by its encoder, or by its layers where the encoder is no part by itself.
     """
     encoder = find_encoder(model)
     if encoder is not None:
-        names = ("vocabulary_size", "max_sequence_length", "num_segments")
-        return TableSizes(*(getattr(encoder, name, None) for name in names))
+        ids = encoder.id_limits() if hasattr(encoder, "id_limits") else {}
+        return InputLimits(ids, getattr(encoder, "max_sequence_length", None))
     layers = {type(layer): layer for layer in model.layers}
-    return TableSizes(
-        getattr(layers.get(TokenEmbedding), "input_dim", None),
+    return InputLimits(
+        {name: layers[kind].input_dim for kind, name in TABLES.items() if kind in layers},
         getattr(layers.get(PositionEmbedding), "max_sequence_length", None),
-        getattr(layers.get(SegmentEmbedding), "input_dim", None),
     )
 
 
 def check_preprocessor(model, preprocessor):
     """Raises unless the ids and lengths that the preprocessor makes lie in the model's tables."""
-    sizes = table_sizes(model)
-    check_vocabulary_size(preprocessor.tokenizer, sizes.tokens)
-    length = sizes.positions
-    if length is not None and preprocessor.sequence_length > length:
+    limits = input_limits(model)
+    check_vocabulary_size(preprocessor.tokenizer, limits.ids.get("token_ids"))
+    for name, made in preprocessor.inputs.items():
+        limit = limits.ids.get(name)
+        if limit is not None and made.count is not None and made.count > limit:
+            raise ValueError(
+                f"`preprocessor` makes `{name}` of up to {made.count - 1}, but the table of the "
+                f"model has {limit} rows."
+            )
+    if limits.length is not None and preprocessor.sequence_length > limits.length:
         raise ValueError(
             f"`preprocessor.sequence_length` is {preprocessor.sequence_length}, more than the "
-            f"{length} positions of the model."
+            f"{limits.length} positions of the model."
         )

@@ -139,12 +139,11 @@ class TextModel:
         return rows
 
     def _fitted(self, key, value, size, length):
-        """Cuts or pads (n, T) to (size, length); added rows repeat the last one."""
+        """Cuts or pads (n, T, ...) to (size, length, ...); added rows repeat the last one."""
         value = value[:, :length]
         padding = self.preprocessor.inputs[key].padding
-        value = np.pad(
-            value, ((0, 0), (0, length - value.shape[1])), constant_values=padding
-        )  # (n, length)
+        missing = [(0, 0), (0, length - value.shape[1]), *[(0, 0)] * (value.ndim - 2)]
+        value = np.pad(value, missing, constant_values=padding)  # (n, length, ...)
         return np.concatenate([value, np.repeat(value[-1:], size - len(value), axis=0)])
 
     def _answer(self, logits):

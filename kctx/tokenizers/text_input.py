@@ -4,10 +4,11 @@ import numpy as np
 import tensorflow as tf
 
 
-def as_text_tensor(text):
+def as_text_tensor(text, keep_bytes=False):
     """str, bytes, (nested) lists, arrays or tensors of them -> string tensor, dense or ragged.
 
-    A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD, so that offsets stay right.
+    A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD, so that offsets stay right; with
+    `keep_bytes`, those that Python's "surrogateescape" makes become the bytes they stand for.
     """
     if isinstance(text, (tf.Tensor, tf.RaggedTensor)):
         if text.dtype != tf.string:
@@ -15,7 +16,7 @@ def as_text_tensor(text):
         return text
     if isinstance(text, np.ndarray):
         text = text.tolist()
-    text = _encoded(text)
+    text = _encoded(text, keep_bytes)
     if isinstance(text, bytes):
         return tf.constant(text)
     if not text:
@@ -25,16 +26,16 @@ def as_text_tensor(text):
     return tf.constant(text, dtype=tf.string)
 
 
-def _encoded(text):
+def _encoded(text, keep_bytes):
     if isinstance(text, str):
         try:
-            return text.encode("utf-8")
+            return text.encode("utf-8", "surrogateescape" if keep_bytes else "strict")
         except UnicodeEncodeError:
             return "".join("\ufffd" if "\ud800" <= x <= "\udfff" else x for x in text).encode()
     if isinstance(text, bytes):
         return text
     if isinstance(text, (list, tuple)):
-        return [_encoded(item) for item in text]
+        return [_encoded(item, keep_bytes) for item in text]
     raise TypeError(
         "`text` must be str, bytes, or lists, arrays or tensors of them. "
         f"Received: {text!r} of type {type(text).__name__}"
