@@ -21,6 +21,7 @@ from kctx import (
     heads,
     layers,
     models,
+    ngrams,
     objectives,
     preprocessors,
     presets,
@@ -28,8 +29,10 @@ from kctx import (
     training,
     vectors,
 )
+from kctx.vectors import Vectors
 
 __all__ = [
+    "Vectors",
     "convert",
     "data",
     "evaluation",
@@ -37,6 +40,7 @@ __all__ = [
     "heads",
     "layers",
     "models",
+    "ngrams",
     "objectives",
     "preprocessors",
     "presets",

@@ -36,6 +36,7 @@ ALLOWED = {
     },
     "kctx/preprocessors": {"kctx.tokenizers", "kctx.vectors", "tensorflow", "numpy"},
     "kctx/data": {"tensorflow", "numpy", "scipy", "tokenizers", "rich", "kctx.tokenizers"},
+    "kctx/ngrams": {"numpy", "rich", "apache_beam (inside)"},
     "kctx/training": {"keras", "numpy", "rich", "kctx.weights"},
     "kctx/evaluation": {
         "keras",
