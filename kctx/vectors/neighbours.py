@@ -4,14 +4,20 @@ Similarity is the cosine. A row of zeros, or one that holds NaN or infinity, has
 similarity to everything is 0.
 """
 
+import concurrent.futures
+import os
+import threading
+
 import numpy as np
 
 from kctx.vectors.tables import chunks
 
 METHODS = ("3cosadd", "3cosmul")
 EPSILON = 0.001  # of 3CosMul: Levy and Goldberg, 2014, section 6
-_QUERIES_AT_ONCE = 1024
-_COLUMNS_AT_ONCE = 4096
+_MOST_THREADS = 8
+_FEW = 8  # queries
+_NUMBERS_AT_ONCE = 4_000_000  # similarities of a chunk
+_BLOCK = 131072  # scores that are looked at in one go: they stay in the processor's cache
 
 
 def unit(rows):
@@ -59,7 +65,11 @@ def similarities(table, scales, queries, stop=None):
     for start, rows in chunks(table, stop=stop):
         block = scores[:, start : start + len(rows)]
         with np.errstate(invalid="ignore", over="ignore"):
-            np.matmul(queries, rows.T, out=block)
+            if len(queries) <= _FEW:  # far faster one by one
+                for query, row in zip(queries, block, strict=True):
+                    np.dot(rows, query, out=row)
+            else:
+                np.matmul(queries, rows.T, out=block)
             block *= scales[start : start + len(rows)]
         _clear_undirected(block, scales[start : start + len(rows)])
     return scores
@@ -103,8 +113,14 @@ def multiplied(positive, negative):
     return score / (below + np.float32(EPSILON)) if negative else score
 
 
-def answer_analogies(table, scales, questions, method="3cosadd", stop=None, progress=None):
+def answer_analogies(
+    table, scales, questions, method="3cosadd", stop=None, variants=None, progress=None
+):
     """The best answer d to each of many questions "a is to b as c is to d".
+
+    The similarities of the questions' own words with a chunk of the table are computed once. What
+    a question then costs is adding two of their rows and looking for the largest number, whatever
+    the width of the vectors.
 
     Args:
         table: table of shape (V, D).
@@ -112,76 +128,109 @@ def answer_analogies(table, scales, questions, method="3cosadd", stop=None, prog
         questions: (Q, 3) int, rows a, b and c; none of them is an answer.
         method: "3cosadd", the largest cos(d, b - a + c), or "3cosmul". Default "3cosadd".
         stop: int, answers are among the first `stop` rows. Default: all.
-        progress: function, called with the number of questions answered since its last call.
+        variants: dict of row to list of further rows that are no answers where this one is asked
+            about: other spellings of the same word. Default: none.
+        progress: function, called with the share of the work that was done since its last call.
 
     Returns:
         (Q,) int64, row of the answer; -1 where there is none.
     """
     stop = table.shape[0] if stop is None else min(stop, table.shape[0])
     questions = np.asarray(questions, np.int64).reshape(-1, 3)
+    if not len(questions):
+        return np.empty(0, np.int64)
+    search = _Search(table, scales, questions, method, variants or {})
+    starts = range(0, stop, search.columns)
     best = np.full(len(questions), -np.inf, np.float32)
     answers = np.full(len(questions), -1, np.int64)
-    rows_of_words, places = np.unique(questions, return_inverse=True)
-    places = places.reshape(-1, 3)
-    words = unit(table.rows(rows_of_words)) if len(questions) else None
-    for first in range(0, len(questions), _QUERIES_AT_ONCE):
-        some = slice(first, min(first + _QUERIES_AT_ONCE, len(questions)))
-        a, b, c = (words[places[some, i]] for i in range(3))
-        search = _Search(questions[some], best[some], answers[some])
-        if method == "3cosadd":
-            search.added(table, scales, unit(b - a + c), stop)
-        else:
-            search.multiplied(table, scales, words, places[some], stop)
-        if progress is not None:
-            progress(some.stop - some.start)
-    return answers
+    lock = threading.Lock()
+
+    def work(mine):
+        # NumPy works on other threads' chunks while it works on this one's.
+        own_best, own_answers = best.copy(), answers.copy()
+        for start in mine:
+            search.look(start, min(start + search.columns, stop), own_best, own_answers)
+            if progress is not None:
+                progress(1 / len(starts))
+        with lock:
+            better = (own_best > best) | ((own_best == best) & (own_answers < answers))
+            best[better], answers[better] = own_best[better], own_answers[better]
+
+    threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1, len(starts)))
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, [starts[i::threads] for i in range(threads)]))
+    result = np.empty(len(questions), np.int64)
+    result[search.order] = answers
+    return result
 
 
 class _Search:
-    """The best answers so far of some questions; `best` and `answers` are filled in place."""
+    """Looks for answers in a chunk of a table.
 
-    def __init__(self, questions, best, answers):
-        self.best, self.answers = best, answers
+    A score is the sum of a part of the pair (a, b) and a part of c. 3CosAdd: cos(d, b) - cos(d, a)
+    and cos(d, c). 3CosMul: the logarithms of its factors.
+    """
+
+    def __init__(self, table, scales, questions, method, variants):
+        self.table, self.scales, self.method = table, scales, method
+        used, places = np.unique(questions, return_inverse=True)
+        places = places.reshape(-1, 3)
+        self.words = unit(table.rows(used))
+        self.order = np.lexsort((places[:, 2], places[:, 1], places[:, 0]))
+        a, b, self.c = places[self.order].T
+        borders = np.flatnonzero((np.diff(a) != 0) | (np.diff(b) != 0)) + 1
+        firsts, lasts = np.append(0, borders), np.append(borders, len(a))
+        # Questions with the same a and b: (a, b, first question, behind the last one).
+        self.groups = [
+            (int(a[i]), int(b[i]), i, j)
+            for i, j in zip(firsts.tolist(), lasts.tolist(), strict=True)
+        ]
+        pairs = [(row, place) for place, row in enumerate(used.tolist())]
+        pairs += [(other, place) for row, place in pairs for other in variants.get(row, ())]
         # The questions' own words by row, to find those of a chunk.
-        self.own = np.sort(questions.T.reshape(-1))
-        self.owners = np.argsort(questions.T.reshape(-1), kind="stable") % len(questions)
-        self.block = np.empty((len(questions), _COLUMNS_AT_ONCE), np.float32)
+        self.own, self.owners = np.array(sorted(pairs), np.int64).T
+        self.columns = int(np.clip(_NUMBERS_AT_ONCE // len(used), 256, 4096))
+        self.block_rows = max(1, _BLOCK // self.columns)
 
-    def added(self, table, scales, queries, stop):
-        for start, rows in _unit_chunks(table, scales, stop):
-            block = self.block[:, : len(rows)]
-            np.matmul(queries, rows.T, out=block)
-            self._take(block, start)
+    def look(self, start, stop, best, answers):
+        """Updates the best scores so far, and their rows, by the rows from `start` to `stop`."""
+        plus, minus = self._parts(start, stop)
+        first, last = np.searchsorted(self.own, [start, stop])
+        owners, columns = self.owners[first:last], self.own[first:last] - start
+        plus[owners, columns] = -np.inf
+        own_columns = {}
+        for owner, column in zip(owners.tolist(), columns.tolist(), strict=True):
+            own_columns.setdefault(owner, []).append(column)
+        buffer = np.empty((self.block_rows, stop - start), np.float32)
+        pair = np.empty(stop - start, np.float32)
+        for a, b, begin, end in self.groups:
+            with np.errstate(invalid="ignore"):
+                np.subtract(plus[b], minus[a], out=pair)
+            if a in own_columns:
+                pair[own_columns[a]] = -np.inf
+            for i in range(begin, end, self.block_rows):
+                j = min(i + self.block_rows, end)
+                block = buffer[: j - i]
+                np.take(plus, self.c[i:j], axis=0, out=block, mode="clip")
+                block += pair
+                maxima = block.max(axis=1)
+                # Frequent words come first, so a better answer in a later chunk is rare.
+                better = np.flatnonzero(maxima > best[i:j])
+                if len(better):
+                    best[i + better] = maxima[better]
+                    answers[i + better] = start + block[better].argmax(axis=1)
 
-    def multiplied(self, table, scales, words, places, stop):
-        used, places = np.unique(places, return_inverse=True)
-        a, b, c = places.reshape(-1, 3).T
-        for start, rows in _unit_chunks(table, scales, stop):
-            shifted = (1 + words[used] @ rows.T) / 2
-            block = self.block[:, : len(rows)]
-            np.multiply(shifted[b], shifted[c], out=block)
-            block /= shifted[a] + np.float32(EPSILON)
-            self._take(block, start)
-
-    def _take(self, block, start):
-        first, last = np.searchsorted(self.own, [start, start + block.shape[1]])
-        block[self.owners[first:last], self.own[first:last] - start] = -np.inf
-        maxima = block.max(axis=1)
-        # Frequent words come first, so a better answer in a later chunk is rare.
-        better = np.flatnonzero(maxima > self.best)
-        self.best[better] = maxima[better]
-        self.answers[better] = start + block[better].argmax(axis=1)
-
-
-def _unit_chunks(table, scales, stop):
-    """The rows of a table, divided by their norms."""
-    for start, rows in chunks(table, _COLUMNS_AT_ONCE, stop):
-        some = scales[start : start + len(rows)]
-        with np.errstate(invalid="ignore"):
-            rows = rows * some[:, None]
-        if not some.all():
-            rows[some == 0] = 0
-        yield start, rows
+    def _parts(self, start, stop):
+        """What b and c add to a score, and what a takes from it: two (words, columns) arrays."""
+        rows, scales = self.table.chunk(start, stop), self.scales[start:stop]
+        with np.errstate(invalid="ignore", over="ignore"):
+            cosines = self.words @ rows.T
+            cosines *= scales
+        _clear_undirected(cosines, scales)
+        if self.method == "3cosadd":
+            return cosines, cosines
+        shifted = np.maximum((1 + cosines) / 2, np.float32(1e-7))
+        return np.log(shifted), np.log(shifted + np.float32(EPSILON))
 
 
 def _clear_undirected(block, scales):

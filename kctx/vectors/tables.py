@@ -72,7 +72,9 @@ class Int8Table:
 
     def chunk(self, start, stop):
         """(stop - start, D) float32."""
-        return self.codes[start:stop] * self.scales[start:stop, None]
+        values = self.codes[start:stop].astype(np.float32)
+        values *= self.scales[start:stop, None]
+        return values
 
     def arrays(self):
         """What is stored, by name."""
@@ -99,7 +101,7 @@ class TableWriter:
     """Fills a table of the given storage row by row, or chunk by chunk.
 
     Args:
-        rows, dim: int, its shape.
+        rows, dim: int, its shape; it grows if more rows come.
         storage: "float32", "float16" or "int8".
 
     Raises:
@@ -116,6 +118,8 @@ class TableWriter:
     def put(self, values):
         """Appends (n, D) numbers."""
         start, stop = self.filled, self.filled + len(values)
+        if stop > len(self.array):
+            self._grow(stop)
         if self.storage == "int8":
             with np.errstate(invalid="ignore"):
                 scales = np.abs(values).max(axis=1, initial=0.0).astype(np.float32) / 127
@@ -135,6 +139,16 @@ class TableWriter:
                         f"{values[lost].flat[0]:g} in row {start + int(lost.nonzero()[0][0])}"
                     )
         self.filled = stop
+
+    def _grow(self, least):
+        # Memory that is not written to yet costs nothing.
+        rows = max(least, len(self.array) * 3 // 2)
+        for name in ("array", "scales"):
+            old = getattr(self, name)
+            if old is not None:
+                new = np.empty((rows, *old.shape[1:]), old.dtype)
+                new[: self.filled] = old[: self.filled]
+                setattr(self, name, new)
 
     def table(self):
         """The table of what was put."""
