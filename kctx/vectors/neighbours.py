@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from kctx.vectors.tables import chunks
+from kctx.vectors.tables import ROWS_AT_ONCE, DenseTable, chunks
 
 METHODS = ("3cosadd", "3cosmul")
 EPSILON = 0.001  # of 3CosMul: Levy and Goldberg, 2014, section 6
@@ -62,7 +62,9 @@ def similarities(table, scales, queries, stop=None):
     """
     stop = table.shape[0] if stop is None else min(stop, table.shape[0])
     scores = np.empty((len(queries), stop), np.float32)
-    for start, rows in chunks(table, stop=stop):
+    # Numbers that need no conversion are not copied either, and one product is faster than many.
+    size = max(stop, 1) if isinstance(table, DenseTable) and table.is_direct else ROWS_AT_ONCE
+    for start, rows in chunks(table, size, stop):
         block = scores[:, start : start + len(rows)]
         with np.errstate(invalid="ignore", over="ignore"):
             if len(queries) <= _FEW:  # far faster one by one

@@ -45,6 +45,14 @@ class SubwordRows:
         ids = np.insert(ids, offsets[:-1][known], word_ids[known])
         return ids, offsets + np.concatenate([[0], np.cumsum(known)])
 
+    def of_word(self, word):
+        """Rows of the n-grams of one word: (K,) int64; faster than `of_words` for one."""
+        buckets = np.array(self.subwords.ids(word), np.int64)
+        if self.places is not None and len(buckets):
+            buckets = self.places[buckets]
+            buckets = buckets[buckets >= 0]
+        return buckets + self.num_words
+
     def of_buckets(self, buckets, offsets):
         """Rows of buckets, without those that were pruned away: as `of_words`."""
         if self.places is None:
@@ -127,8 +135,10 @@ class SubwordTable:
 
     def rows(self, ids):
         """(N, D) float32."""
-        ids = np.arange(self.shape[0])[ids]
-        self._compute(np.unique(ids[~self._done[ids]]))
+        if isinstance(ids, int) and self._done[ids]:
+            return self._means[ids].copy()
+        missing = np.arange(self.shape[0])[ids]
+        self._compute(np.unique(missing[~self._done[missing]]))
         return self._means[ids]
 
     def chunk(self, start, stop):

@@ -160,7 +160,20 @@ class Subwords:
 
     def ids(self, word):
         """The buckets of a word's n-grams: list of int in [0, buckets), fastText's order."""
-        return [value % self.buckets for _, value in self._ngrams(word)]
+        data = to_bytes(word)
+        if not data.isascii():
+            return [value % self.buckets for _, value in self._ngrams(word)]
+        if data == _END_BYTES or not self.max_n:
+            return []
+        data, found = b"<" + data + b">", []
+        last = len(data) - 1
+        for first in range(len(data)):
+            value = _SEED
+            for length, byte in enumerate(data[first : first + self.max_n], start=1):
+                value = ((value ^ byte) * _PRIME) & 0xFFFFFFFF
+                if length >= self._least and (length > 1 or 0 < first < last):
+                    found.append(value % self.buckets)
+        return found
 
     def ids_of(self, words):
         """The buckets of many words' n-grams.

@@ -22,6 +22,7 @@ class DenseTable:
     """
 
     def __init__(self, array):
+        array = np.asarray(array)  # a memory map as the plain array that it is, far faster
         if array.ndim != 2:
             raise ValueError(f"`table` must have shape (V, D). Received: shape {array.shape}")
         if array.dtype not in (np.float32, np.float16):
@@ -29,10 +30,12 @@ class DenseTable:
         self.array = array
         self.shape = array.shape
         self.storage = "float16" if array.dtype == np.float16 else "float32"
+        self.is_direct = array.dtype == np.float32 and array.flags.aligned
 
     def rows(self, ids):
         """(N, D) float32, a copy."""
-        return self.array[ids].astype(np.float32, copy=False)
+        shared = isinstance(ids, (int, slice))  # those NumPy does not copy by itself
+        return self.array[ids].astype(np.float32, copy=shared)
 
     def chunk(self, start, stop):
         """(stop - start, D) float32; what is stored itself where that is possible."""
@@ -87,7 +90,7 @@ class Int8Table:
 
 def as_table(array):
     """A table for an array; a table stays as it is."""
-    return array if hasattr(array, "chunk") else DenseTable(np.asanyarray(array))
+    return array if hasattr(array, "chunk") else DenseTable(array)
 
 
 def chunks(table, size=ROWS_AT_ONCE, stop=None):

@@ -129,7 +129,16 @@ class Vectors:
         Raises:
             KeyError: a word outside the table, without subwords; says why.
         """
-        return self.get([word])[0] if isinstance(word, (str, bytes)) else self.get(word)
+        if not isinstance(word, (str, bytes)):
+            return self.get(word)
+        place = self._index.get(word)
+        if place is not None:
+            return self.table.rows(place)
+        if self.subwords is None or isinstance(word, bytes):
+            return self.get([word])[0]
+        rows = self._subword_rows.of_word(word)
+        scale = np.float32(1.0 / max(len(rows), 1))
+        return self.subword_table.rows(rows).sum(axis=0) * scale
 
     def get(self, words):
         """Vectors of many words at once: list of str -> (N, D) float32; raises as `[]` does."""
