@@ -90,6 +90,8 @@ ALLOWED = {
     # Files that know more than their folder.
     "kctx/models/encoder.py": {"keras", "kctx.layers", "keras_nlp"},
     "kctx/models/causal_lm.py": {"keras", "kctx.layers", "keras_nlp"},
+    "kctx/models/glove.py": {"keras", "kctx.layers", "kctx.vectors", "numpy"},
+    "kctx/models/glove_rows.py": {"numpy", "scipy"},
     "kctx/convert/tensorflow_checkpoint.py": {"numpy", "tensorflow (inside)"},
     "kctx/convert/torch_file.py": {"numpy", "torch (inside)"},
 }
@@ -99,6 +101,7 @@ ALLOWED = {
 SHARED_BY_MODELS = {
     "kctx.models.encoder",
     "kctx.models.causal_lm",
+    "kctx.models.glove_rows",
     "kctx.models.sizes",
     "kctx.models.sparse_model",
     "kctx.models.word_rows",
@@ -112,6 +115,8 @@ KNOWS_BACKEND = {
     "kctx/layers/dropout.py": "cheap random numbers on a CPU",
     "kctx/layers/fast_product.py": "fast matrix products on a CPU",
     "kctx/layers/sparse_rows.py": "rows of large tables change in place",
+    "kctx/layers/table_rows.py": "rows between tables and NumPy",
+    "kctx/models/glove.py": "JAX keeps variables apart during an epoch",
     "kctx/models/sparse_model.py": "Keras' signature of a training step differs by backend",
     "kctx/layers/id_check.py": "ids outside a table raise on every backend",
     "kctx/training": "optimizers, loss scaling and setup",

@@ -1,7 +1,7 @@
 """Datasets: streaming pretraining data and labelled examples for fine-tuning."""
 
 from kctx.data.bert_pretraining import bert_pretraining_dataset, bert_pretraining_stream
-from kctx.data.corpus import Corpus
+from kctx.data.corpus import Corpus, matching_files
 from kctx.data.example_order import batch_indices
 from kctx.data.example_stream import ExampleStream
 from kctx.data.examples import Examples, read_examples
@@ -11,26 +11,36 @@ from kctx.data.pairs import build_pairs, plan_pairs
 from kctx.data.records import has_records, records_stream, write_records
 from kctx.data.sentences import split_sentences
 from kctx.data.stream import PretrainingStream
+from kctx.data.word_stream import WordStream, word_stream
 from kctx.data.word_vocabulary import WordVocabulary
+from kctx.data.word_windows import WordWindows
 
 __all__ = [
+    "CooccurrenceStream",
     "Corpus",
     "ExampleStream",
     "Examples",
     "IdCorpus",
     "PretrainingStream",
+    "WordStream",
     "WordVocabulary",
+    "WordWindows",
     "batch_indices",
     "bert_pretraining_dataset",
     "bert_pretraining_stream",
     "build_pairs",
+    "count_cooccurrences",
     "has_records",
     "mask_batch",
     "mask_tokens",
+    "matching_files",
     "number_to_predict",
+    "open_cooccurrences",
     "plan_pairs",
     "read_examples",
     "records_stream",
+    "shuffle_cooccurrences",
     "split_sentences",
+    "word_stream",
     "write_records",
 ]

@@ -2,13 +2,17 @@
 
 from kctx.models.bert import BERT
 from kctx.models.encoder import Encoder
+from kctx.models.glove import GloVe
+from kctx.models.nnlm import NNLM
 from kctx.models.ragged import RaggedEncoder, packed_model
 from kctx.models.static_encoder import StaticEncoder
 from kctx.models.subword_encoder import SubwordEncoder
 
 __all__ = [
     "BERT",
+    "NNLM",
     "Encoder",
+    "GloVe",
     "RaggedEncoder",
     "StaticEncoder",
     "SubwordEncoder",
