@@ -16,6 +16,7 @@ import numpy as np
 from kctx import heads, layers, models, objectives
 
 VOCABULARY_SIZE, LENGTH, WIDTH, HEADS, INNER, SEGMENTS, SUBWORDS = 30, 6, 8, 2, 16, 2, 5
+CONTEXT = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +79,9 @@ def batch(names, lengths=(6, 4, 1), length=LENGTH, seed=0):
         "segment_ids": ids(SEGMENTS + 1) - 1,
         "padding_mask": mask,
         "attention_mask": mask[:, None],
+        "context_ids": per_row(
+            (CONTEXT,), lambda rng: rng.integers(1, VOCABULARY_SIZE, CONTEXT)
+        ).astype("int32"),
         "mask_positions": np.array([(max(x - 1, 0), 0) for x in lengths], "int32").reshape(-1, 2),
         "x": floats(WIDTH),
         "context": floats(WIDTH),
@@ -95,6 +99,7 @@ def spec(name):
         "padding_mask": ((None,), "bool"),
         "attention_mask": ((None, None), "bool"),
         "subword_ids": ((None, None), "int32"),
+        "context_ids": ((CONTEXT,), "int32"),
     }
     shape, dtype = shapes.get(name, ((None,), "int32"))
     return keras.Input(shape, dtype=dtype, name=name)
@@ -112,6 +117,10 @@ def around(layer, *positional, **keyword):
 
 def bert(**options):
     return models.BERT(VOCABULARY_SIZE, 2, WIDTH, HEADS, INNER, max_sequence_length=16, **options)
+
+
+def nnlm(hidden, direct=True):
+    return models.NNLM(VOCABULARY_SIZE, CONTEXT, WIDTH, hidden, direct, dropout=0.1)
 
 
 # The bias of the keys adds the same number to all scores of a query, which softmax ignores.
@@ -165,6 +174,9 @@ ENTRIES = [
     Entry(models.BERT, lambda: bert(pooler=False, activation="relu"), "BERT without pooler", KEYS),
     Entry(models.StaticEncoder, lambda: models.StaticEncoder(VOCABULARY_SIZE, WIDTH)),
     Entry(models.SubwordEncoder, lambda: models.SubwordEncoder(VOCABULARY_SIZE, WIDTH)),
+    Entry(models.NNLM, lambda: nnlm(4), float32_outputs=True),
+    Entry(models.NNLM, lambda: nnlm(0), "NNLM without hidden layer", float32_outputs=True),
+    Entry(models.NNLM, lambda: nnlm(4, False), "NNLM without direct", float32_outputs=True),
     Entry(
         objectives.MaskedLM,
         lambda: objectives.MaskedLM(bert()),

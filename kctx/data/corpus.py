@@ -58,7 +58,7 @@ class Corpus:
                 f"Received: max_document_bytes={max_document_bytes}"
             )
         self.encoding = check_encoding(encoding)
-        self.files = _matching_files(files)
+        self.files = matching_files(files)
         starts, lengths, self.file_bytes, self.file_checksums = [], [], [], []
         for path in self.files:
             start, length, size, checksum = scan_documents(path, self.encoding)
@@ -192,7 +192,8 @@ class Corpus:
         return sentences / max(lines, 1), sentences / count
 
 
-def _matching_files(files):
+def matching_files(files):
+    """The existing files of names and globs, in order, each once; `FileNotFoundError` for none."""
     patterns = [files] if isinstance(files, str | os.PathLike) else list(files)
     found = []
     for pattern in map(os.fspath, patterns):

@@ -4,9 +4,10 @@ import keras
 import keras_nlp
 
 from kctx.layers import CheckedInputs, check_ids, check_length
+from kctx.models.sizes import HasSizes
 
 
-class Encoder(CheckedInputs, keras_nlp.models.Backbone):
+class Encoder(CheckedInputs, HasSizes, keras_nlp.models.Backbone):
     """A functional graph from named inputs to a dict of named outputs.
 
     A subclass creates its layers, its `keras.Input`s, calls `encode(inputs)` and hands both to
@@ -18,8 +19,6 @@ class Encoder(CheckedInputs, keras_nlp.models.Backbone):
     (B, T, D), embeddings first; `pooled_output` (B, D) where the paper has one.
     """
 
-    # Name of a size -> constructor arguments: the paper's own table.
-    SIZES = {}
     # Whether `encode` takes `positions`, and so can leave out work on the others.
     takes_positions = False
     # Rows of the position table; None where there is none, and so no longest sequence.
@@ -29,21 +28,6 @@ class Encoder(CheckedInputs, keras_nlp.models.Backbone):
         # By name, since `Backbone` ignores an argument that it does not know, as of a typing error.
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, name=name)
         self.trainable = trainable
-
-    @classmethod
-    def from_size(cls, size, **overrides):
-        """Builds a size of the paper, randomly initialised.
-
-        Args:
-            size: str, a key of `SIZES`.
-            **overrides: constructor arguments that replace those of the size.
-
-        Raises:
-            ValueError: no such size; the message lists them.
-        """
-        if size not in cls.SIZES:
-            raise ValueError(f"`size` must be one of {', '.join(cls.SIZES)}. Received: {size!r}")
-        return cls(**{**cls.SIZES[size], **overrides})
 
     def check_inputs(self, inputs):
         """Raises a `ValueError` on ids and lengths outside the tables of this encoder.
