@@ -28,7 +28,6 @@ def kneser_ney(counts, prune, fallback=DEFAULT_FALLBACK, interpolate_unigrams=Tr
         discounts: list of three floats for each order.
     """
     tables, prefixes = counts.orders, counts.prefixes
-    size = len(counts.words)
     kept = [table.count > threshold for table, threshold in zip(tables, prune, strict=True)]
     kept[0][[UNKNOWN, START, END]] = True
     if counts.fixed_vocabulary and prune[0] == 0:
@@ -47,8 +46,7 @@ def kneser_ney(counts, prune, fallback=DEFAULT_FALLBACK, interpolate_unigrams=Tr
         backoff[total == 0] = 1.0
         own = (adjusted - amount) / np.maximum(total, 1)[prefixes[k]]
         if k == 0:
-            # Words left out count among the types, as they do in `lmplz`.
-            uniform = 1.0 / max(size - 1, pad)
+            uniform = 1.0 / max(int(kept[0].sum()) - 1, pad)
             if interpolate_unigrams:
                 own += backoff[0] * uniform
             else:

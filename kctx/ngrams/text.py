@@ -144,27 +144,28 @@ class Ids:
         return tokens
 
 
-def blocks_of(files, lines, advance=lambda size: None):
+def blocks_of(files, lines, advance=lambda size: None, size=BLOCK_BYTES):
     """Blocks of text, each ending with a line, or within a very long line with a word.
 
     Args:
         files: list of paths; names that end with `.gz` are unpacked.
         lines: iterable of str or bytes instead, a sentence each, or None.
         advance: called with the number of bytes read.
+        size: int, about so many bytes at once.
 
     Yields:
         (name, number of the first line, bytes). The last line of a file ends with LF even if the
         file does not.
     """
     if lines is not None:
-        yield from _blocks_of_lines(lines)
+        yield from _blocks_of_lines(lines, size)
         return
     for path in files:
         number, rest = 1, []
         opened = gzip.open if str(path).endswith(".gz") else open
         with opened(path, "rb") as file:
             try:
-                while block := file.read(BLOCK_BYTES):
+                while block := file.read(size):
                     advance(len(block))
                     cut = max(block.rfind(b"\n"), block.rfind(b" "))
                     if cut < 0:
@@ -177,15 +178,11 @@ def blocks_of(files, lines, advance=lambda size: None):
             except (EOFError, gzip.BadGzipFile) as error:
                 raise ValueError(f"{path} is not a whole gzip file: {error}") from error
             last = b"".join(rest)
-            if last or (file.tell() and not _ends_with_line(whole)):
+            if last or (file.tell() and not whole.endswith(b"\n")):
                 yield str(path), number, last + b"\n"
 
 
-def _ends_with_line(block):
-    return block.endswith(b"\n")
-
-
-def _blocks_of_lines(lines):
+def _blocks_of_lines(lines, least):
     held, size, number = [], 0, 1
     for line in lines:
         data = to_bytes(line)
@@ -194,7 +191,7 @@ def _blocks_of_lines(lines):
             data = data.replace(b"\n", b" ")
         held.append(data)
         size += len(data) + 1
-        if size >= BLOCK_BYTES:
+        if size >= least:
             yield "`lines`", number, b"\n".join(held) + b"\n"
             number += len(held)
             held, size = [], 0
