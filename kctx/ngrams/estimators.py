@@ -121,27 +121,34 @@ def katz(counts, prune, limits):
 def good_turing(occurrences, limit, order):
     """(limit + 2,) the ratios d_r of r = 0 .. limit + 1, the last standing for all above.
 
-    Where they cannot be estimated (a count of counts is 0, or a ratio is not in (0, 1]) nothing
-    of the order is discounted, and a warning says so.
+    Where they cannot be estimated, for a count of counts is 0 or a ratio is not in (0, 1], the
+    largest smaller limit is taken that works, at worst none, and a warning says so.
     """
     ratios = np.ones(limit + 2)
-    if limit == 0:
-        return ratios
+    reason = None
+    for smaller in range(limit, 0, -1):
+        found = _ratios(occurrences, smaller)
+        wrong = np.flatnonzero(~((found > 0) & (found <= 1)))
+        if not len(wrong):
+            ratios[1 : smaller + 1] = found
+            break
+        if reason is None:
+            reason = f"the ratio of count {wrong[0] + 1} came out as {found[wrong[0]]:.4g}"
+    else:
+        smaller = 0
+    if smaller < limit:
+        warnings.warn(
+            f"The Good-Turing discounts of order {order} cannot be estimated up to count {limit}: "
+            f"{reason}, outside (0, 1]. Order {order} discounts counts up to {smaller}.",
+            stacklevel=6,
+        )
+    return ratios
+
+
+def _ratios(occurrences, limit):
+    """(limit,) d_r of r = 1 .. limit, nan where a count of counts is 0."""
     n = np.bincount(np.minimum(occurrences, limit + 2), minlength=limit + 3).astype(float)
     r = np.arange(1, limit + 1)
-    if n[1 : limit + 1].all():
+    with np.errstate(divide="ignore", invalid="ignore"):
         a = (limit + 1) * n[limit + 1] / n[1]
-        found = ((r + 1) * n[r + 1] / n[r] / r - a) / (1 - a) if a != 1 else np.zeros(limit)
-        if (found > 0).all() and (found <= 1).all():
-            ratios[1 : limit + 1] = found
-            return ratios
-        wrong = int(np.flatnonzero((found <= 0) | (found > 1))[0])
-        reason = f"the ratio of count {wrong + 1} came out as {found[wrong]:.4g}, outside (0, 1]"
-    else:
-        reason = f"no {order}-gram occurs {int(np.flatnonzero(n[1 : limit + 1] == 0)[0]) + 1} times"
-    warnings.warn(
-        f"The Good-Turing discounts of order {order} cannot be estimated: {reason}. Counts of "
-        f"order {order} are not discounted; a smaller `katz_limit` or more text may help.",
-        stacklevel=6,
-    )
-    return ratios
+        return ((r + 1) * n[r + 1] / n[r] / r - a) / (1 - a)
