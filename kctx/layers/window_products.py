@@ -12,6 +12,64 @@ all scores of a block are one product, and both gradients are two more.
 
 from keras import ops
 
+from kctx.layers.sparse_rows import add_rows
+
+_LOSS_SHARE = 8  # the loss is measured on every eighth block of a step
+
+
+def window_step(
+    step,
+    inputs,
+    output_table,
+    architecture,
+    num_negatives,
+    cbow_average=True,
+    cbow_corrected=False,
+    input_sizes=None,
+):
+    """One step of the output table, and the gradients of the inputs.
+
+    Args:
+        step: dict of one step of `kctx.data.WindowStream`: `words` int32 (G, H), `first` and
+            `last` int32 (G, C), `output_rates` float32 (G, U), and either `negatives` int32
+            (G, K) or `nodes` int32 (G, U) and `paths` int8 (G, C, U).
+        inputs: float (G, H, D), the vector of each word of the blocks.
+        output_table: `keras.Variable`, changed in place.
+        architecture: "skip_gram" or "cbow".
+        num_negatives: k, how many draws the shared negatives stand for.
+        cbow_average, cbow_corrected, input_sizes: as `cbow_gradients`.
+
+    Returns:
+        (input gradients (G, H, D), sum of losses, number of predictions); the latter two of
+        every eighth block.
+    """
+    words, dtype = step["words"], inputs.dtype
+    mask = ops.cast(window_mask(step["first"], step["last"], words.shape[1]), dtype)
+    if "negatives" in step:
+        halo = (words.shape[1] - step["first"].shape[1]) // 2
+        centres = words[:, halo : words.shape[1] - halo]
+        rows = ops.concatenate([centres, step["negatives"]], axis=1)
+        positive, total = negative_sampling_targets(
+            centres, step["negatives"], num_negatives, dtype
+        )
+    else:
+        rows = step["nodes"]
+        positive, total = hierarchical_softmax_targets(step["paths"], dtype)
+    outputs = ops.cast(ops.take(output_table, rows, axis=0), dtype)  # (G, U, D)
+    if architecture == "skip_gram":
+        gradients = skip_gram_gradients(inputs, outputs, mask, positive, total)
+    else:
+        gradients = cbow_gradients(
+            inputs, outputs, mask, positive, total, cbow_average, cbow_corrected, input_sizes
+        )
+    input_gradients, output_gradients, residuals = gradients
+    rates = ops.expand_dims(step["output_rates"], -1)
+    add_rows(output_table, rows, ops.cast(output_gradients, "float32") * rates)
+    some = mask[::_LOSS_SHARE]
+    number = ops.sum(some if architecture == "skip_gram" else ops.max(some, axis=-1))
+    loss = logistic_loss(*(ops.cast(x[::_LOSS_SHARE], "float32") for x in residuals))
+    return input_gradients, loss, ops.cast(number, "float32")
+
 
 def window_mask(first, last, num_positions):
     """Which words lie in which window.
@@ -88,7 +146,9 @@ def skip_gram_gradients(inputs, outputs, mask, positive, total):
     return ops.matmul(gradient, outputs), _turned(gradient, inputs), (scores, positive, total)
 
 
-def cbow_gradients(inputs, outputs, mask, positive, total, average=True, corrected=False):
+def cbow_gradients(
+    inputs, outputs, mask, positive, total, average=True, corrected=False, input_sizes=None
+):
     """Continuous bag of words: the words of a window together predict the centre's targets.
 
     Args:
@@ -97,13 +157,16 @@ def cbow_gradients(inputs, outputs, mask, positive, total, average=True, correct
         corrected: whether the gradient of an average is divided by the number of words, which the
             original leaves out (Irsoy et al. 2021, "Corrected CBOW Performs as well as
             Skip-gram").
+        input_sizes: (G, H), how many rows of a table each input is the mean of; the average is
+            then over all these rows, as in fastText. Default: one each.
 
     Returns:
         as `skip_gram_gradients`.
     """
-    sizes = ops.sum(mask, axis=-1, keepdims=True)  # (G, C, 1)
+    weights = mask if input_sizes is None else mask * ops.expand_dims(input_sizes, 1)
+    sizes = ops.sum(weights, axis=-1, keepdims=True)  # (G, C, 1)
     some = ops.cast(sizes > 0, mask.dtype)
-    weights = mask / ops.maximum(sizes, 1) if average else mask
+    weights = weights / ops.maximum(sizes, 1) if average else weights
     hidden = ops.matmul(weights, inputs)  # (G, C, D)
     positive, total = positive * some, total * some
     scores, gradient = _logistic(hidden, outputs, positive, total)
@@ -112,14 +175,14 @@ def cbow_gradients(inputs, outputs, mask, positive, total, average=True, correct
 
 
 def logistic_loss(scores, positive, total):
-    """Sum of the cross-entropies of binary decisions, and their number of positives.
+    """Sum of the cross-entropies of binary decisions.
 
     Args:
         scores: float32 (..., U), log odds.
         positive, total: (..., U), weights of the label 1 and of both labels.
     """
     # -log sigmoid(s) = softplus(s) - s
-    return ops.sum(total * ops.softplus(scores) - positive * scores), ops.sum(total)
+    return ops.sum(total * ops.softplus(scores) - positive * scores)
 
 
 def _logistic(left, right, positive, total):

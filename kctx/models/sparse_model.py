@@ -33,6 +33,20 @@ class SparseModel(keras.Model):
     def metrics(self):
         return [self.loss_tracker]
 
+    def fit(self, x, **kwargs):
+        """As `keras.Model.fit`.
+
+        Args:
+            x: dataset of dicts, or a stream of `kctx.data`, which is then asked for `dataset()`
+                under TensorFlow and for `batches()` elsewhere, where tf.data would cost more than
+                the step.
+            **kwargs: as there; `shuffle` is of no meaning.
+        """
+        if hasattr(x, "batches"):
+            x = x.dataset() if keras.config.backend() == "tensorflow" else x.batches()
+        kwargs.setdefault("shuffle", False)
+        return super().fit(x, **kwargs)
+
     def update(self, batch):
         """One step on the weights: changes them and returns (sum of losses, their number).
 
@@ -46,6 +60,7 @@ class SparseModel(keras.Model):
         raise NotImplementedError
 
     def _step(self, batch):
+        (batch,) = batch if isinstance(batch, (tuple, list)) else (batch,)
         loss, count = self.update(batch)
         self.loss_tracker.update_state(loss / ops.maximum(count, 1.0), sample_weight=count)
         return {"loss": self.loss_tracker.result()}
@@ -69,7 +84,11 @@ class SparseModel(keras.Model):
             self.optimizer.variables,
             self.metrics_variables,
         )
-        mapping = [pair for group in zip(groups, state, strict=True) for pair in zip(*group)]
+        mapping = [
+            pair
+            for variables, values in zip(groups, state, strict=True)
+            for pair in zip(variables, values, strict=True)
+        ]
         with keras.StatelessScope(state_mapping=mapping) as scope:
             logs = self._step(batch)
         state = tuple([scope.get_current_value(variable) for variable in group] for group in groups)

@@ -1,0 +1,96 @@
+"""What the centres of a block predict: themselves against negatives, or a path of decisions."""
+
+import numpy as np
+
+from kctx.arguments import check_count
+from kctx.data.huffman import huffman_tree
+from kctx.data.word_sampling import NoiseTable, noise_probabilities
+
+_FILL = 16  # numbers of nodes are rounded up to it, so that few shapes are compiled
+
+
+class NegativeSampling:
+    """Negatives shared by all centres of a block.
+
+    Args:
+        counts: int (V,), of the words.
+        shared: K, int, negatives of a block.
+        exponent: of the counts, 0.75 in Word2Vec, 0.5 in fastText.
+    """
+
+    def __init__(self, counts, shared=32, exponent=0.75):
+        check_count("shared", shared)
+        self.shared, self.exponent = shared, exponent
+        self.probabilities = noise_probabilities(counts, exponent)
+        self.noise = NoiseTable(self.probabilities)
+
+    def expected(self, share, step_blocks, block_words):
+        """float (V,): how often each row of the output table is expected in a step.
+
+        Args:
+            share: float (V,), of each word in the centres.
+            step_blocks, block_words: G and C.
+        """
+        return step_blocks * (block_words * share + self.shared * self.probabilities)
+
+    def __call__(self, centres, valid, generator):
+        """int32 (N, C) centres of N blocks -> dict of arrays for the batch, rows of the output."""
+        negatives = self.noise.draw(generator, (len(centres), self.shared))
+        return {"negatives": negatives}, np.concatenate([centres, negatives], axis=1)
+
+    def get_config(self):
+        return {"shared": self.shared, "exponent": self.exponent}
+
+
+class HierarchicalSoftmax:
+    """The inner nodes on the centres' paths, each once for a block.
+
+    Args:
+        counts: int (V,), of the words, in falling order.
+    """
+
+    def __init__(self, counts):
+        self.tree = huffman_tree(counts)
+
+    def expected(self, share, step_blocks, block_words):
+        """float (V - 1,): how many paths of a step are expected to pass each node."""
+        on_path = self.tree.points >= 0
+        shares = np.repeat(share, self.tree.lengths)
+        passing = np.bincount(self.tree.points[on_path], shares, len(share) - 1)
+        return step_blocks * block_words * passing
+
+    def __call__(self, centres, valid, generator):
+        """int32 (N, C) centres of N blocks -> dict of arrays for the batch, rows of the output.
+
+        The dict holds `nodes` int32 (N, U) and `paths` int8 (N, C, U), as
+        `kctx.layers.hierarchical_softmax_targets` takes them.
+        """
+        number, size = centres.shape
+        points = self.tree.points[centres]  # (N, C, L)
+        on_path = (points >= 0) & valid[:, :, None]
+        where = np.flatnonzero(on_path)
+        points = points.reshape(-1)[where]
+        block = where // (size * on_path.shape[2])
+        # (block, node, place) in one number: one sort finds equal nodes and keeps the places,
+        # several times faster than `np.unique` with its inverse.
+        bits = max(1, int(on_path.size - 1).bit_length())
+        nodes_of_tree = len(self.tree.lengths)
+        key = np.sort((block * nodes_of_tree + points) << bits | where)
+        where, key = key & ((1 << bits) - 1), key >> bits
+        new = np.ones(len(key), bool)
+        new[1:] = key[1:] != key[:-1]
+        block = (key // nodes_of_tree).astype(np.int64)
+        rank = np.cumsum(new) - 1
+        first = np.searchsorted(block[new], np.arange(number + 1))
+        used = int(np.diff(first).max(initial=1))
+        used = -(-used // _FILL) * _FILL
+        column = rank - first[block]
+        nodes = np.zeros((number, used), np.int32)
+        nodes[block[new], column[new]] = (key % nodes_of_tree)[new]
+        paths = np.zeros((number * size, used), np.int8)
+        sign = 1 - 2 * self.tree.codes[centres].reshape(-1)[where]
+        paths[where // on_path.shape[2], column] = sign
+        return {"nodes": nodes, "paths": paths.reshape(number, size, used)}, nodes
+
+    def get_config(self):
+        return {}

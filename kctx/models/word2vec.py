@@ -1,0 +1,113 @@
+"""Word2Vec: vectors of words from the words around them."""
+
+import keras
+from keras import ops
+
+from kctx.layers.sparse_rows import add_rows
+from kctx.layers.window_products import window_step
+from kctx.models.sparse_model import SparseModel
+
+
+@keras.saving.register_keras_serializable("kctx")
+class Word2Vec(SparseModel):
+    """Skip-gram and continuous bag of words (Mikolov et al. 2013a, b).
+
+    New against the NNLM: no hidden layer and no softmax over all words; two tables, whose rows
+    are scored against each other by inner products. Trained on blocks of text that share their
+    negatives (HogBatch, Ji et al. 2016), see `kctx.layers.window_products`; with one centre and
+    its own negatives a step is that of the original tool. Departures: updates of a step are made
+    from the values before it, and negatives are shared by a block.
+
+    Args:
+        vocabulary_size: V, int >= 2.
+        dim: D, int, width of a vector. Default 100.
+        architecture: "skip_gram" (default) or "cbow".
+        objective: "negative_sampling" (default) or "hierarchical_softmax".
+        num_negatives: k, int, negatives of each pair. Default 5.
+        cbow_average: whether CBOW averages the words of a window (default, as the tool), or sums
+            them (as the paper).
+        cbow_corrected: whether the gradient of that average is divided by the number of words
+            (Irsoy et al. 2021), which the original leaves out. Default False.
+        seed: int, of the initial values.
+
+    Weights: `input_table` (V, D), the vectors, uniform in [-0.5, 0.5) / D at first;
+    `output_table` (V, D), or (V - 1, D) for the nodes of the tree; zeros at first.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        dim=100,
+        architecture="skip_gram",
+        objective="negative_sampling",
+        num_negatives=5,
+        cbow_average=True,
+        cbow_corrected=False,
+        seed=0,
+        dtype=None,
+        name="word2vec",
+    ):
+        super().__init__(dtype=dtype, name=name)
+        if vocabulary_size < 2 or dim < 1:
+            raise ValueError(
+                "`vocabulary_size` must be at least 2 and `dim` at least 1. "
+                f"Received: vocabulary_size={vocabulary_size}, dim={dim}"
+            )
+        for argument, value, known in (
+            ("architecture", architecture, ("skip_gram", "cbow")),
+            ("objective", objective, ("negative_sampling", "hierarchical_softmax")),
+        ):
+            if value not in known:
+                raise ValueError(
+                    f"`{argument}` must be one of {known}. Received: {argument}={value!r}"
+                )
+        self.vocabulary_size, self.dim = vocabulary_size, dim
+        self.architecture, self.objective = architecture, objective
+        self.num_negatives, self.seed = num_negatives, seed
+        self.cbow_average, self.cbow_corrected = cbow_average, cbow_corrected
+
+        # layers
+        half = 0.5 / dim
+        self.input_table = self.add_weight(
+            shape=(vocabulary_size, dim),
+            initializer=keras.initializers.RandomUniform(-half, half, seed=seed),
+            dtype="float32",
+            name="input_table",
+        )
+        rows = vocabulary_size - (objective == "hierarchical_softmax")
+        self.output_table = self.add_weight(
+            shape=(rows, dim), initializer="zeros", dtype="float32", name="output_table"
+        )
+        self._finish()
+
+    def update(self, batch):
+        """One batch of `kctx.data.WindowStream`: its steps, one after the other."""
+        losses, counts = [], []
+        for step in range(batch["words"].shape[0]):
+            loss, count = self._update_step({name: value[step] for name, value in batch.items()})
+            losses.append(loss)
+            counts.append(count)
+        return sum(losses), sum(counts)
+
+    def _update_step(self, step):
+        words = step["words"]
+        inputs = ops.cast(ops.take(self.input_table, words, axis=0), self.compute_dtype)
+        gradients, loss, number = window_step(
+            step,
+            inputs,
+            self.output_table,
+            self.architecture,
+            self.num_negatives,
+            self.cbow_average,
+            self.cbow_corrected,
+        )
+        rates = ops.expand_dims(step["input_rates"], -1)
+        add_rows(self.input_table, words, ops.cast(gradients, "float32") * rates)
+        return loss, number
+
+    def get_config(self):
+        names = (
+            "vocabulary_size dim architecture objective num_negatives cbow_average "
+            "cbow_corrected seed name"
+        )
+        return {**{name: getattr(self, name) for name in names.split()}, "dtype": self.dtype_policy}
