@@ -9,7 +9,7 @@ import numpy as np
 
 CENTROIDS = 256
 _ITERATIONS, _MOST_POINTS, _SEED = 25, 65536, 1234
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE, _NARROW = 1024, 4
 
 
 class ProductQuantizer:
@@ -120,38 +120,42 @@ class QuantizedTable:
 def k_means(points, iterations, random):
     """Centroids of (N, d) points: (256, d) float32.
 
-    Begins with 256 of the points. A centroid that is left without points takes a place beside one
-    that has many.
+    Begins with 256 of the points. A centroid that is left without points goes to one that lies far
+    from its own, the farther the likelier.
     """
     centroids = points[random.choice(len(points), CENTROIDS, replace=False)].copy()
     for _ in range(iterations):
-        nearest, _ = _nearest(points, centroids)
+        nearest, distances = _nearest(points, centroids)
         counts = np.bincount(nearest, minlength=CENTROIDS)
         for column in range(points.shape[1]):
             sums = np.bincount(nearest, points[:, column], CENTROIDS)
             centroids[:, column] = np.where(
                 counts > 0, sums / np.maximum(counts, 1), centroids[:, column]
             )
-        for empty in np.flatnonzero(counts == 0):
-            crowded = int(random.choice(CENTROIDS, p=counts / counts.sum()))
-            step = np.where(np.arange(points.shape[1]) % 2 == 0, 1e-7, -1e-7)
-            centroids[empty] = centroids[crowded] + step
-            centroids[crowded] -= step
-            counts[empty] = counts[crowded] // 2
-            counts[crowded] -= counts[empty]
+        empty = np.flatnonzero(counts == 0)
+        if len(empty) and distances.sum() > 0:
+            enough = min(len(empty), int(np.count_nonzero(distances)))
+            chosen = random.choice(
+                len(points), enough, replace=False, p=distances / distances.sum()
+            )
+            centroids[empty[:enough]] = points[chosen]
     return centroids
 
 
 def _nearest(points, centroids):
-    """The nearest centroid of each point and the squared distance less the point's own square."""
+    """The nearest centroid of each point, and the squared distance to it (float64)."""
     squares = np.einsum("ij,ij->i", centroids, centroids)
     doubled = np.ascontiguousarray(-2 * centroids.T)
     nearest = np.empty(len(points), np.int64)
-    distances = np.empty(len(points), np.float32)
     for start in range(0, len(points), _ROWS_AT_ONCE):
-        block = points[start : start + _ROWS_AT_ONCE] @ doubled
+        some = points[start : start + _ROWS_AT_ONCE]
+        if len(doubled) > _NARROW:
+            block = some @ doubled
+        else:  # so few columns are faster one by one
+            block = np.multiply.outer(some[:, 0], doubled[0])
+            for column in range(1, len(doubled)):
+                block += np.multiply.outer(some[:, column], doubled[column])
         block += squares
-        found = block.argmin(axis=1)
-        nearest[start : start + len(block)] = found
-        distances[start : start + len(block)] = block[np.arange(len(block)), found]
-    return nearest, distances
+        nearest[start : start + len(some)] = block.argmin(axis=1)
+    gaps = points - centroids[nearest]
+    return nearest, np.einsum("ij,ij->i", gaps, gaps, dtype=np.float64)
