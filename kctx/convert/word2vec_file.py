@@ -91,10 +91,11 @@ class _Rows:
                 end = space + 1 + self.width
                 if space >= 0 and end <= len(data):
                     break
+                offset = self.before + begin
                 if not self._more():
                     raise ValueError(
                         f"{self.source.path} is truncated: the header promises {rows} rows, and "
-                        f"row {row + 1} at byte {self.before + begin} is not whole."
+                        f"row {row + 1} at byte {offset} is not whole."
                     )
             words.append(data[begin:space])
             numbers.append(data[space + 1 : end])

@@ -17,6 +17,7 @@ EPSILON = 0.001  # of 3CosMul: Levy and Goldberg, 2014, section 6
 _MOST_THREADS = 8
 _FEW = 8  # queries
 _NUMBERS_AT_ONCE = 4_000_000  # similarities of a chunk
+_COLUMNS = (256, 4096)  # fewest and most rows of a chunk
 _BLOCK = 131072  # scores that are looked at in one go: they stay in the processor's cache
 
 
@@ -191,7 +192,7 @@ class _Search:
         pairs += [(other, place) for row, place in pairs for other in variants.get(row, ())]
         # The questions' own words by row, to find those of a chunk.
         self.own, self.owners = np.array(sorted(pairs), np.int64).T
-        self.columns = int(np.clip(_NUMBERS_AT_ONCE // len(used), 256, 4096))
+        self.columns = int(np.clip(_NUMBERS_AT_ONCE // len(used), *_COLUMNS))
         self.block_rows = max(1, _BLOCK // self.columns)
 
     def look(self, start, stop, best, answers):
