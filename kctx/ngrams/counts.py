@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 
+from kctx.arguments import check_count
 from kctx.ngrams.suffix_order import find, sorted_rows
 from kctx.ngrams.text import SPECIAL_WORDS, START, checked_word, to_bytes, to_text
 
@@ -74,6 +75,11 @@ class NGramCounts:
             self.keys,
             len(self.words),
         )
+
+    def up_to(self, order):
+        """The counts of orders 1 to `order` alone, as if no longer n-grams had been counted."""
+        check_count("order", order)
+        return NGramCounts(self.words, self.orders[:order], self.fixed_vocabulary)
 
     def ids_of(self, order):
         """(n, order) int32, the word ids of all n-grams of one order."""

@@ -82,6 +82,12 @@ def test_count_of_one_ngram():
         counts.count(*"the cat sat on".split())
 
 
+def test_lower_orders_alone():
+    counts = count_ngrams(lines=CATS, order=4, progress=False)
+    for order in (1, 2, 4):
+        same(counts.up_to(order), count_ngrams(lines=CATS, order=order, progress=False))
+
+
 def test_counts_from_items():
     grams = [gram for line in CATS for gram in padded_ngrams(line, 3)]
     counts = NGramCounts.from_items(((gram, 1) for gram in grams), 3)
