@@ -8,6 +8,7 @@ One file per format (`safetensors_file`, `torch_file`, `tensorflow_checkpoint`),
 from kctx.convert.fasttext_file import FastTextArguments, FastTextFile
 from kctx.convert.load import load_encoder, load_model
 from kctx.convert.load_text_model import load_preset
+from kctx.convert.load_vectors import FORMATS as VECTOR_FORMATS
 from kctx.convert.load_vectors import load_vectors
 from kctx.convert.report import Report, Tensor
 from kctx.convert.save import save_huggingface
@@ -15,6 +16,7 @@ from kctx.convert.save_vectors import save_vectors
 from kctx.convert.vectors_report import VectorsReport
 
 __all__ = [
+    "VECTOR_FORMATS",
     "FastTextArguments",
     "FastTextFile",
     "Report",
