@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 _WORTH_THREADS = 1 << 18
+_WORTH_SORTING = 1 << 12
 
 
 def sorted_rows(columns, sizes):
@@ -102,6 +103,21 @@ def find(keys, wanted):
 
 
 def _find(keys, wanted):
+    bits = len(wanted).bit_length()
+    if len(wanted) < _WORTH_SORTING or (int(wanted.max()) >> (62 - bits)):
+        return _searched(keys, wanted)
+    # Sorted questions find their way through the cache, which wins back the sort many times.
+    packed = wanted << bits
+    packed |= np.arange(len(wanted))
+    packed.sort()
+    place = np.empty(len(wanted), np.int32)
+    order = packed & ((1 << bits) - 1)
+    packed >>= bits
+    place[order] = _searched(keys, packed)
+    return place
+
+
+def _searched(keys, wanted):
     place = np.searchsorted(keys, wanted)
     place[place == len(keys)] = 0
     missing = keys[place] != wanted

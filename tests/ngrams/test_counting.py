@@ -126,5 +126,9 @@ def test_large_sorts_and_searches_in_threads():
     keys = np.unique(expected)
     places = find(keys, values)
     assert np.array_equal(keys[places], values)
+    for top in (1 << 30, 1 << 60):  # too large to be sorted with their places
+        wanted = np.concatenate([values[:5000], [-1, top]])
+        assert np.array_equal(find(keys, wanted)[:-2], places[:5000])
+        assert find(keys, wanted)[-2:].tolist() == [-1, -1]
     assert find(keys, np.array([-1, 1 << 21])).tolist() == [-1, -1]
     assert find(keys[:0], values[:2]).tolist() == [-1, -1]
