@@ -1,5 +1,7 @@
 """Rows of tables between variables and NumPy, for steps that are computed on the CPU."""
 
+import contextlib
+
 import keras
 import numpy as np
 
@@ -49,6 +51,36 @@ def take_rows(variable, ids):
     import tensorflow as tf
 
     return tf.gather(variable.value, ids).numpy()
+
+
+@contextlib.contextmanager
+def changed_rows(variables, ids):
+    """Gives NumPy arrays to change some rows of tables in; the tables follow at the end.
+
+    After an error the tables may hold what was changed before it.
+
+    Args:
+        variables: list of (table, another table of its shape), `keras.Variable` (V, ...).
+        ids: list of int32 arrays (N,), rows of each two tables, all different.
+
+    Yields:
+        first tables, second tables, where the rows lie in them: the tables themselves and `ids`
+        where NumPy can write to them; else copies of the rows, from 0 on.
+    """
+    if keras.config.backend() == "torch":
+        firsts, seconds = zip(
+            *[[x.value.detach().numpy() for x in pair] for pair in variables], strict=True
+        )
+        yield firsts, seconds, ids
+        return
+    firsts, seconds = (
+        [take_rows(pair[i], places) for pair, places in zip(variables, ids, strict=True)]
+        for i in (0, 1)
+    )
+    yield firsts, seconds, [np.arange(len(places)) for places in ids]
+    for pair, places, first, second in zip(variables, ids, firsts, seconds, strict=True):
+        set_rows(pair[0], places, first)
+        set_rows(pair[1], places, second)
 
 
 def set_rows(variable, ids, rows):

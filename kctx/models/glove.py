@@ -8,8 +8,8 @@ from keras import ops
 
 from kctx.arguments import check_count
 from kctx.layers.sparse_rows import add_rows
-from kctx.layers.table_rows import computes_on_cpu, host_array, set_rows, take_rows
-from kctx.models.glove_rows import differences, update_rows
+from kctx.layers.table_rows import changed_rows, computes_on_cpu, host_array, take_rows
+from kctx.models.glove_rows import Side, differences, update_rows
 from kctx.models.sparse_model import SparseModel
 from kctx.vectors import Vectors
 
@@ -135,54 +135,56 @@ class GloVe(SparseModel):
 
     def _update_on_cpu(self, batch):
         batch = {name: host_array(value) for name, value in batch.items()}
-        variables = (
-            (self.word_table, self.word_squares, batch["word_ids"]),
-            (self.context_table, self.context_squares, batch["context_ids"]),
-        )
-        tables = [take_rows(table, ids) for table, _, ids in variables]
-        squares = [take_rows(square, ids) for _, square, ids in variables]
+        ids = [batch["word_ids"], batch["context_ids"]]
+        variables = [
+            (self.word_table, self.word_squares),
+            (self.context_table, self.context_squares),
+        ]
+        old = [take_rows(table, rows) for (table, _), rows in zip(variables, ids, strict=True)]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            difference = differences(*tables, batch)
+            sides = [Side.of(rows) for rows in old]
+            difference = differences(*sides, batch)
             weights = self.alpha * (batch["log_values"] - np.float32(math.log(self.x_max)))
             weights = np.exp(np.minimum(weights, 0, out=weights), out=weights)
             weights[int(batch["num_records"]) :] = 0  # the padding of static shapes
             errors = weights * difference
             cost = 0.5 * float(np.dot(errors, difference))
             if not math.isfinite(cost):
-                self._stop(batch, np.argmax(~np.isfinite(errors * difference)), "cost", cost)
-            rates = (self.learning_rate, self.bias_rate)
-            update_rows(tables, squares, batch, errors, weights, rates, self.clip, self.damping)
-            self._check_rows(batch, tables, squares)
-        for (table, square, ids), rows, sums in zip(variables, tables, squares, strict=True):
-            set_rows(table, ids, rows)
-            set_rows(square, ids, sums)
+                raise self._stopped(batch, np.argmax(~np.isfinite(errors * difference)), cost)
+            with changed_rows(variables, ids) as (tables, squares, places):
+                bad = update_rows(
+                    tables,
+                    squares,
+                    places,
+                    sides,
+                    batch,
+                    errors,
+                    weights,
+                    (self.learning_rate, self.bias_rate),
+                    self.clip,
+                    self.damping,
+                )
+        if bad is not None:
+            side, row = bad
+            of_record = batch[("word_places", "context_places")[side]]
+            raise self._stopped(batch, np.argmax(of_record == row), cost)
         return cost, float(batch["num_records"])
 
-    def _check_rows(self, batch, tables, squares):
-        """Raises before anything is written."""
-        places = (batch["word_places"], batch["context_places"])
-        for rows, sums, place in zip(tables, squares, places, strict=True):
-            for array in (rows, sums):
-                if not np.isfinite(array.sum(dtype=np.float32)) and not np.isfinite(array).all():
-                    row = np.argmax(~np.isfinite(array).all(axis=1))
-                    value = array[row][~np.isfinite(array[row])][0]
-                    self._stop(batch, np.argmax(place == row), "a new value", value)
-
-    def _stop(self, batch, record, what, value):
+    def _stopped(self, batch, record, cost):
         word = int(batch["word_ids"][batch["word_places"][record]])
         context = int(batch["context_ids"][batch["context_places"][record]])
-        raise self.not_finite(word + 1, context + 1, what, value, batch["log_values"][record])
+        count = math.exp(batch["log_values"][record])
+        return self.not_finite(word + 1, context + 1, f"cost={cost}, count={count:.6g}")
 
-    def not_finite(self, word1, word2, what, value, log_value=None):
+    def not_finite(self, word1, word2, what):
         """The error of a run whose values grew beyond all bounds; ids from 1."""
         pair = f"word1={word1}, word2={word2}"
         if self.words is not None:
             pair = f"{self.words[word1 - 1]!r} and {self.words[word2 - 1]!r} ({pair})"
-        count = "" if log_value is None else f", count={math.exp(log_value):.6g}"
         return FloatingPointError(
-            f"Training stopped at the first value that is not finite; nothing of it was kept. "
-            f"Received: {what}={value} at the pair {pair}{count}, "
-            f"learning_rate={self.learning_rate}. Lower the learning rate."
+            "Training stopped at the first value that is not finite, which was not kept: at the "
+            f"pair {pair}. Lower the learning rate. "
+            f"Received: {what}, learning_rate={self.learning_rate}"
         )
 
     def _update_on_device(self, batch):
@@ -254,8 +256,7 @@ class GloVe(SparseModel):
         """As Keras' `fit`; stops at the first value that is not finite.
 
         Raises:
-            FloatingPointError: names the pair of words; the tables stay as they were before the
-                batch.
+            FloatingPointError: names the pair of words; the tables hold finite values only.
         """
         return super().fit(*arguments, callbacks=[*(callbacks or []), _Stop()], **kwargs)
 
@@ -286,7 +287,7 @@ class GloVe(SparseModel):
             vocabulary: `WordVocabulary` of V words.
             part: "sum" of a word's two vectors, as published, "word" for the first alone, or
                 "both", one behind the other (2d).
-            unknown: whether to append `<unk>`, the mean of the 100 rarest words, as the C tool does.
+            unknown: whether to append `<unk>`, the mean of the 100 rarest words, as the C tool.
 
         Returns:
             `kctx.vectors.Vectors`.
@@ -338,4 +339,4 @@ class _Stop(keras.callbacks.Callback):
         if keras.config.backend() == "jax":
             self.model.jax_state_sync()
         word1, word2 = ops.convert_to_numpy(self.model.bad_pair).tolist()
-        raise self.model.not_finite(word1, word2, "cost", loss)
+        raise self.model.not_finite(word1, word2, f"cost={loss}")

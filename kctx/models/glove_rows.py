@@ -2,19 +2,20 @@
 
 With F the weighted differences of a batch as a sparse matrix (words, contexts), the gradients of
 all its words are F C, C being the contexts' vectors, and the sums of squares F^2 C^2: sparse
-products that read each row from a core's cache, where a record at a time reads and writes four
-rows of 8-byte numbers.
+products that read rows from a core's cache, where a record at a time reads and writes four rows
+of 8-byte numbers.
 """
 
 import concurrent.futures
+import dataclasses
 import functools
 import os
 
 import numpy as np
 from scipy import sparse
 
-_DOTS = 512  # records whose rows fit into a core's cache
-_ROWS = 512
+_RECORDS = 1024  # whose rows fit into a core's cache
+_ROWS = 1024
 
 
 @functools.cache
@@ -25,47 +26,75 @@ def _pool():
 
 
 def _run(function, parts):
-    """Calls a function on each part, on all cores. The parts do not depend on their number."""
-    for future in [_pool().submit(function, *part) for part in parts]:
-        future.result()
+    """Calls a function on each part, on all cores; results do not depend on their number."""
+    return [future.result() for future in [_pool().submit(function, *part) for part in parts]]
 
 
 def _slices(size, step):
     return [(start, min(start + step, size)) for start in range(0, size, step)]
 
 
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """The words of a batch, or its contexts, as gradients of the other side see them.
+
+    Attributes:
+        rows: float32 (U, d + 1), vectors with 1 in the place of the bias.
+        squared: float32 (U, d + 1), their squares.
+        traces: float32 (U, 2), the sum of a vector's squares, and 1.
+        biases: float32 (U,).
+    """
+
+    rows: np.ndarray
+    squared: np.ndarray
+    traces: np.ndarray
+    biases: np.ndarray
+
+    @classmethod
+    def of(cls, rows):
+        """From rows of a table, the bias last, which are overwritten."""
+        biases = rows[:, -1].copy()
+        rows[:, -1] = 1
+        squared, traces = np.empty_like(rows), np.ones((len(rows), 2), np.float32)
+
+        def square(first, last):
+            part = np.multiply(rows[first:last], rows[first:last], out=squared[first:last])
+            np.subtract(part.sum(axis=1), 1, out=traces[first:last, 0])
+
+        _run(square, _slices(len(rows), 4 * _ROWS))
+        return cls(rows, squared, traces, biases)
+
+
 def differences(word, context, batch):
     """w . c + b_w + b_c - log x of each record of a batch.
 
     Args:
-        word: float32 (U, d + 1), rows of the words of the batch, the bias last.
-        context: float32 (U', d + 1).
+        word, context: `Side`.
         batch: dict of arrays, see `kctx.data.CooccurrenceStream`.
 
     Returns:
         float32 (N,).
     """
-    size, dim = len(batch["log_values"]), word.shape[1] - 1
-    found = np.empty(size, np.float32)
-
-    def dots(start, stop):
-        left = np.empty((_DOTS, dim + 1), np.float32)
-        right = np.empty_like(left)
-        for first in range(start, stop, _DOTS):
-            here = slice(first, min(first + _DOTS, stop))
-            count = here.stop - first
-            a = np.take(word, batch["word_places"][here], 0, out=left[:count], mode="clip")
-            b = np.take(context, batch["context_places"][here], 0, out=right[:count], mode="clip")
-            found[here] = a[:, -1] + b[:, -1]
-            found[here] += np.einsum("nd,nd->n", a[:, :-1], b[:, :-1])
-
-    _run(dots, _slices(size, 16 * _DOTS))
+    words, contexts = batch["word_places"], batch["context_places"]
+    found = word.biases[words] + context.biases[contexts]
     found -= batch["log_values"]
+    found -= 1  # the product of the two ones
+
+    def products(start, stop):
+        left = np.empty((_RECORDS, word.rows.shape[1]), np.float32)
+        right = np.empty_like(left)
+        for first, last in _slices(stop - start, _RECORDS):
+            here = slice(start + first, start + last)
+            a = np.take(word.rows, words[here], 0, out=left[: last - first], mode="clip")
+            b = np.take(context.rows, contexts[here], 0, out=right[: last - first], mode="clip")
+            found[here] += np.einsum("nd,nd->n", a, b)
+
+    _run(products, _slices(len(found), 8 * _RECORDS))
     return found
 
 
-def update_rows(tables, squares, batch, errors, weights, rates, clip, damping):
-    """Changes the rows of a batch by the sum of the steps of its records.
+def update_rows(tables, squares, ids, sides, batch, errors, weights, rates, clip, damping):
+    """Moves the rows of a batch by the sum of the steps of its records.
 
     As in the C tool each record's step uses the values from before the batch. The denominators are
     those after it, and a row never moves further than to where its records' mean curvature would
@@ -73,36 +102,47 @@ def update_rows(tables, squares, batch, errors, weights, rates, clip, damping):
     plain sum overshoots.
 
     Args:
-        tables: (word, context), float32 (U, d + 1) and (U', d + 1), changed in place.
-        squares: the sums of squared steps of the same shapes, changed in place.
+        tables: (word, context), float32 (V, d + 1), rows of which are changed in place.
+        squares: their sums of squared steps, likewise, 1 or more.
+        ids: (word, context), int (U,) and (U',), the rows of the batch.
+        sides: (word, context), `Side` of the rows before the batch.
         batch: dict of arrays.
         errors: float32 (N,), weighted differences.
         weights: float32 (N,).
         rates: (learning_rate, bias_rate).
         clip: float, largest component of a vector's gradient.
         damping: float, what share of the curvature bounds a step; 0: no bound.
+
+    Returns:
+        (side, row) of a row that would not be finite, and was left as it was; None if there is
+        none.
     """
-    word, context = tables
     order = batch["context_order"]
-    by_word = (_starts(batch["word_places"], len(word)), batch["context_places"], errors, weights)
+    by_word = (batch["word_places"], batch["context_places"], errors, weights)
     by_context = (
-        _starts(batch["context_places"][order], len(context)),
+        batch["context_places"][order],
         batch["word_places"][order],
         errors[order],
         weights[order],
     )
-    # The products and the clipping are of the other side's old values.
-    others = [_scaled(context, rates), _scaled(word, rates)]
     largest = np.abs(errors).max(initial=0)
-    sides = []
-    for side, lines in enumerate((by_word, by_context)):
-        bound = largest * np.abs(others[side][0][:, :-1]).max(initial=0) / (rates[0] or 1)
-        sums = _clipped_sums if bound > clip else _sums
-        sides.append((tables[side], squares[side], lines, others[side], sums, rates, clip, damping))
-    _run(
-        _update_block,
-        [(first, last, *side) for side in sides for first, last in _slices(len(side[0]), _ROWS)],
-    )
+    work = []
+    for side, (places, *lines) in enumerate((by_word, by_context)):
+        other = sides[1 - side]
+        # No component can be larger than the product of the two.
+        within = largest * np.sqrt(other.traces[:, 0].max(initial=0)) <= clip
+        update = functools.partial(
+            _update_rows,
+            (tables[side], squares[side], ids[side]),
+            (_starts(places, len(ids[side])), *lines),
+            other,
+            rates,
+            None if within else clip,
+            damping,
+        )
+        work += [(side, update, *rows) for rows in _slices(len(ids[side]), _ROWS)]
+    bad = _run(lambda side, update, first, last: (side, update(first, last)), work)
+    return min(((side, row) for side, row in bad if row is not None), default=None)
 
 
 def _starts(places, size):
@@ -112,46 +152,47 @@ def _starts(places, size):
     return starts
 
 
-def _scaled(rows, rates):
-    """Rows as a step of one unit of error sees them, their squares, and their curvature (U, 2)."""
-    scaled = np.empty_like(rows)
-    np.multiply(rows[:, :-1], np.float32(rates[0]), out=scaled[:, :-1])
-    scaled[:, -1] = rates[1]
-    curvature = np.empty((len(rows), 2), np.float32)
-    curvature[:, 0] = rates[0] * np.einsum("nd,nd->n", rows[:, :-1], rows[:, :-1])
-    curvature[:, 1] = rates[1]
-    return scaled, scaled * scaled, curvature
-
-
-def _sums(starts, columns, errors, other, rates, clip):
-    """Sums of steps and of their squares for some rows."""
-    scaled, scaled_squares, _ = other
-    shape = (len(starts) - 1, len(scaled))
-    step = sparse.csr_matrix((errors, columns, starts), shape) @ scaled
-    square = sparse.csr_matrix((errors * errors, columns, starts), shape) @ scaled_squares
-    return step, square
-
-
-def _clipped_sums(starts, columns, errors, other, rates, clip):
-    """`_sums` where a component of a record may have to be clipped."""
-    steps = errors[:, None] * other[0][columns]
-    limit = clip * rates[0]
-    np.clip(steps[:, :-1], -limit, limit, out=steps[:, :-1])
-    return np.add.reduceat(steps, starts[:-1]), np.add.reduceat(steps * steps, starts[:-1])
-
-
-def _update_block(first, last, table, squares, lines, other, sums, rates, clip, damping):
+def _update_rows(own, lines, other, rates, clip, damping, first, last):
+    """Rows `first` ... `last` - 1 of one side; returns the first that would not be finite."""
+    table, squares, ids = own
     starts, columns, errors, weights = lines
-    here = slice(starts[first], starts[last])
-    starts = starts[first : last + 1] - starts[first]
-    step, square = sums(starts, columns[here], errors[here], other, rates, clip)
-    squares[first:last] += square
-    denominator = np.sqrt(squares[first:last], out=square)
+    ids, here = ids[first:last], slice(starts[first], starts[last])
+    starts, columns, weights = (
+        starts[first : last + 1] - starts[first],
+        columns[here],
+        weights[here],
+    )
+    rate, bias_rate = np.float32(rates[0]), np.float32(rates[1])
+    shape = (last - first, len(other.rows))
+    if clip is None:
+        errors = errors[here] * rate
+        step = sparse.csr_matrix((errors, columns, starts), shape) @ other.rows
+        square = sparse.csr_matrix((errors * errors, columns, starts), shape) @ other.squared
+    else:
+        each = errors[here, None] * other.rows[columns]
+        np.clip(each[:, :-1], -clip, clip, out=each[:, :-1])
+        each *= rate
+        step = np.add.reduceat(each, starts[:-1])
+        square = np.add.reduceat(each * each, starts[:-1])
+    step[:, -1] *= bias_rate / rate
+    square[:, -1] *= (bias_rate / rate) ** 2
+    square += np.take(squares, ids, 0)
+    denominator = np.sqrt(square)
     if damping:
-        shape = (last - first, len(other[2]))
-        curvature = sparse.csr_matrix((weights[here], columns[here], starts), shape) @ other[2]
-        curvature *= np.float32(damping)
-        np.maximum(denominator[:, :-1], curvature[:, :1], out=denominator[:, :-1])
-        np.maximum(denominator[:, -1], curvature[:, 1], out=denominator[:, -1])
+        # Sums of weight times squared length: what Newton's method would divide by, at most.
+        bound = sparse.csr_matrix((weights, columns, starts), shape) @ other.traces
+        bound *= np.float32(damping) * np.array([rate, bias_rate])
+        large = np.flatnonzero(bound.max(axis=1) > 1)  # denominators begin at 1
+        if len(large):
+            some = denominator[large]
+            np.maximum(some[:, :-1], bound[large, :1], out=some[:, :-1])
+            np.maximum(some[:, -1], bound[large, 1], out=some[:, -1])
+            denominator[large] = some
     step /= denominator
-    table[first:last] -= step
+    new = np.subtract(np.take(table, ids, 0), step, out=step)
+    if not (np.isfinite(np.vdot(new, new)) and np.isfinite(np.vdot(square, square))):
+        finite = np.isfinite(new).all(axis=1) & np.isfinite(square).all(axis=1)
+        if not finite.all():  # else the sums of squares alone are too large
+            return first + int(np.argmin(finite))
+    table[ids], squares[ids] = new, square
+    return None
