@@ -93,6 +93,8 @@ def _sentence_bounds(sentence, longest):
 
 def _as_blocks(words, first, last, window, block_words):
     number = -(-len(words) // block_words)
+    if not number:
+        return no_window(0, block_words, window)
     filled = number * block_words
     padded = np.zeros(filled + 2 * window, np.int32)
     padded[window : window + len(words)] = words

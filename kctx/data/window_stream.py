@@ -79,6 +79,8 @@ class WindowStream:
             raise ValueError(f"`row_rates` must be 'sqrt' or 'sum'. Received: {row_rates!r}")
         if not learning_rate > 0:
             raise ValueError(f"`learning_rate` must be above 0. Received: {learning_rate}")
+        if not sample >= 0:
+            raise ValueError(f"`sample` must be at least 0. Received: {sample}")
         self.corpus, self.targets, self.epochs, self.window = corpus, targets, epochs, window
         counts = np.asarray(counts, np.int64)
         self.sample, self.num_tokens = sample, int(num_tokens or counts.sum())
@@ -124,8 +126,7 @@ class WindowStream:
         """`tf.data.Dataset` of dicts, beginning where the stream was restored to.
 
         Each value has the steps S as its first axis: `words` (S, G, H), `first`, `last`
-        (S, G, C), `input_rates` (S, G, H), `output_rates` (S, G, U), what `targets` gives, and
-        `learning_rate` (S,).
+        (S, G, C), `input_rates` (S, G, H), `output_rates` (S, G, U), and what `targets` gives.
         """
         example = next(self._batches(0))
         signature = {
