@@ -6,6 +6,7 @@ One file per format (`safetensors_file`, `torch_file`, `tensorflow_checkpoint`),
 """
 
 from kctx.convert.fasttext_file import FastTextArguments, FastTextFile
+from kctx.convert.glove_binary import load_glove_parameters, save_glove_parameters
 from kctx.convert.load import load_encoder, load_model
 from kctx.convert.load_text_model import load_preset
 from kctx.convert.load_vectors import FORMATS as VECTOR_FORMATS
@@ -23,9 +24,11 @@ __all__ = [
     "Tensor",
     "VectorsReport",
     "load_encoder",
+    "load_glove_parameters",
     "load_model",
     "load_preset",
     "load_vectors",
+    "save_glove_parameters",
     "save_huggingface",
     "save_vectors",
 ]
