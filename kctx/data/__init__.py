@@ -1,6 +1,9 @@
 """Datasets: streaming pretraining data and labelled examples for fine-tuning."""
 
 from kctx.data.bert_pretraining import bert_pretraining_dataset, bert_pretraining_stream
+from kctx.data.cooccurrence import count_cooccurrences
+from kctx.data.cooccurrence_records import open_cooccurrences, shuffle_cooccurrences
+from kctx.data.cooccurrence_stream import CooccurrenceStream
 from kctx.data.corpus import Corpus, matching_files
 from kctx.data.example_order import batch_indices
 from kctx.data.example_stream import ExampleStream
