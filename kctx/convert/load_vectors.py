@@ -11,7 +11,8 @@ from kctx.arguments import check_count
 from kctx.convert import glove_file, text_vectors_file, word2vec_file
 from kctx.convert.byte_source import is_gzipped
 from kctx.convert.collected_words import is_invalid
-from kctx.convert.fasttext_file import LOSSES, MAGIC, MODELS, FastTextFile
+from kctx.convert.fasttext_file import FastTextFile
+from kctx.convert.fasttext_reading import LOSSES, MAGIC, MODELS
 from kctx.convert.vectors_report import VectorsReport
 from kctx.vectors import Vectors
 from kctx.vectors.tables import DenseTable, check_storage, chunks

@@ -16,6 +16,7 @@ METHODS = ("3cosadd", "3cosmul")
 EPSILON = 0.001  # of 3CosMul: Levy and Goldberg, 2014, section 6
 _MOST_THREADS = 8
 _FEW = 8  # queries
+_SQUARES = (np.float32(1e-30), np.float32(1e30))  # in which float32 is exact enough
 _NUMBERS_AT_ONCE = 4_000_000  # similarities of a chunk
 _COLUMNS = (256, 4096)  # fewest and most rows of a chunk
 _BLOCK = 131072  # scores that are looked at in one go: they stay in the processor's cache
@@ -24,21 +25,28 @@ _BLOCK = 131072  # scores that are looked at in one go: they stay in the process
 def unit(rows):
     """Rows (..., D) divided by their norms; zeros for rows that have no direction."""
     rows = np.asarray(rows, np.float32)
-    scales = inverse_norms(rows.reshape(-1, rows.shape[-1])).reshape(*rows.shape[:-1], 1)
-    return np.where(scales > 0, rows, 0) * scales
+    flat = rows.reshape(-1, rows.shape[-1])
+    scales = inverse_norms(flat)
+    with np.errstate(invalid="ignore"):
+        flat = flat * scales[:, None]
+    if not scales.all():
+        flat[scales == 0] = 0
+    return flat.reshape(rows.shape)
 
 
 def inverse_norms(rows):
     """(N,) float32: 1 / norm of each of (N, D) rows; 0 for rows that have no direction."""
     with np.errstate(invalid="ignore", over="ignore"):
         squares = np.einsum("ij,ij->i", rows, rows)
+        usable = (squares > _SQUARES[0]) & (squares < _SQUARES[1])  # not NaN
+    if usable.all():
+        return 1 / np.sqrt(squares)
     scales = np.zeros(len(rows), np.float32)
-    usable = np.isfinite(squares) & (squares > 0)
     scales[usable] = 1 / np.sqrt(squares[usable])
     # Squares that leave float32's range; rare, so by themselves.
     for index in np.flatnonzero(~usable):
         norm = float(np.linalg.norm(rows[index].astype(np.float64)))
-        if np.isfinite(norm) and norm > 0:
+        if np.isfinite(norm) and norm > 1e-37:  # else 1 / norm is not finite
             scales[index] = 1 / norm
     return scales
 

@@ -211,9 +211,10 @@ class Vectors:
             raise ValueError("`positive` and `negative` must not both be empty.")
         units = unit(np.stack([self._vector(x) for x in positive + negative]))
         if method == "3cosadd":
-            signs = np.repeat([1.0, -1.0], [len(positive), len(negative)]).astype(np.float32)
-            query = unit(signs @ units)
-            scores = similarities(self.table, self.scales, query[None], restrict)[0]
+            if len(units) > 1 or negative:
+                signs = np.repeat([1.0, -1.0], [len(positive), len(negative)])
+                units = unit(signs.astype(np.float32)[None] @ units)
+            scores = similarities(self.table, self.scales, units, restrict)[0]
         else:
             parts = similarities(self.table, self.scales, units, restrict)
             scores = multiplied(list(parts[: len(positive)]), list(parts[len(positive) :]))
