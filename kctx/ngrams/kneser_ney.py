@@ -93,8 +93,10 @@ def _discounts(t, order, fallback):
     if missing:
         reason = f"no {order}-gram has the adjusted count {missing[0]}"
     else:
-        y = t[1] / (t[1] + 2.0 * t[2])
-        found = [j - (j + 1) * y * t[j + 1] / t[j] for j in (1, 2, 3)]
+        # In float32 and in this order, as `lmplz`: discounts near 0 depend on it.
+        n = [np.float32(value) for value in t]
+        y = n[1] / np.float32(t[1] + 2.0 * t[2])
+        found = [float(np.float32(j) - np.float32(j + 1) * y * n[j + 1] / n[j]) for j in (1, 2, 3)]
         wrong = [(j, d) for j, d in zip((1, 2, 3), found, strict=True) if not 0 <= d <= j]
         if not wrong:
             return found
