@@ -1,7 +1,26 @@
-"""Updates of a few rows of a table, without a gradient of the table's size."""
+"""Reads and updates of a few rows of a table, without a gradient or a copy of the table's size."""
 
 import keras
 from keras import ops
+
+
+def read_rows(variable, ids):
+    """Rows of a table.
+
+    Args:
+        variable: `keras.Variable` (V, ...).
+        ids: int32 (...), rows.
+
+    Returns:
+        (..., ...), the rows as they are now.
+    """
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        # `ops.take` would read the whole variable, and TensorFlow copies a variable that is read
+        # as a whole and changed in place in the same step.
+        return tf.gather(variable.value, ids)
+    return ops.take(variable, ids, axis=0)
 
 
 def add_rows_plain(variable, ids, updates):

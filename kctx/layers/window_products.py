@@ -12,7 +12,7 @@ all scores of a block are one product, and both gradients are two more.
 
 from keras import ops
 
-from kctx.layers.sparse_rows import add_rows
+from kctx.layers.sparse_rows import add_rows, read_rows
 
 _LOSS_SHARE = 8  # the loss is measured on every eighth block of a step
 
@@ -55,7 +55,7 @@ def window_step(
     else:
         rows = step["nodes"]
         positive, total = hierarchical_softmax_targets(step["paths"], dtype)
-    outputs = ops.cast(ops.take(output_table, rows, axis=0), dtype)  # (G, U, D)
+    outputs = ops.cast(read_rows(output_table, rows), dtype)  # (G, U, D)
     if architecture == "skip_gram":
         gradients = skip_gram_gradients(inputs, outputs, mask, positive, total)
     else:

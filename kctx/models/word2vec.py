@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from kctx.layers.sparse_rows import add_rows
+from kctx.layers.sparse_rows import add_rows, read_rows
 from kctx.layers.window_products import window_step
 from kctx.models.sparse_model import SparseModel
 
@@ -91,7 +91,7 @@ class Word2Vec(SparseModel):
 
     def _update_step(self, step):
         words = step["words"]
-        inputs = ops.cast(ops.take(self.input_table, words, axis=0), self.compute_dtype)
+        inputs = ops.cast(read_rows(self.input_table, words), self.compute_dtype)
         gradients, loss, number = window_step(
             step,
             inputs,
