@@ -2,7 +2,7 @@
 
     python tests/parity/make_ngrams.py LMPLZ QUERY      (paths of the programs of KenLM)
 
-The text is made here: a little grammar drawn with a fixed seed, some thousand sentences, so that
+The text is made here: a little grammar drawn with a fixed seed, some hundred sentences, so that
 nothing of others is stored. Each model is stored as lmplz wrote it, packed.
 """
 
@@ -49,7 +49,9 @@ def make_text(seed, sentences):
     return lines
 
 
-TRAIN, TEST = make_text(0, 400), [*make_text(1, 40), "an unheard of word", "w39 w0 zzz the dog"]
+# The last word in order of appearance comes three times, after one word: lmplz counts it apart.
+TRAIN = [*make_text(0, 400), *["the last"] * 3]
+TEST = [*make_text(1, 40), "an unheard of word", "w39 w0 zzz the dog"]
 
 
 def ask(query, what, arpa, labels, column):

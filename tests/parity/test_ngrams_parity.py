@@ -79,3 +79,17 @@ def test_what_was_read_is_written_alike(name, stored, tmp_path):
     again.write_arpa(tmp_path / "again.arpa")
     same(values(tmp_path / "again.arpa"), values(theirs))
     assert again.sizes == model.sizes and again.vocabulary == model.vocabulary
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_kenlm_reads_what_is_written(name, tmp_path):
+    kenlm = pytest.importorskip("kenlm", reason="the Python module of KenLM is not installed")
+    model = NGramLM.train(
+        lines=TRAIN, order=MODELS[name][0], progress=False, **OPTIONS.get(name, {})
+    )
+    model.write_arpa(tmp_path / "ours.arpa")
+    theirs = kenlm.Model(str(tmp_path / "ours.arpa"))
+    rows = model.score(TEST, per_token=True)
+    for line, row in zip(TEST, rows, strict=True):
+        found = [log10 for log10, _, _ in theirs.full_scores(line)]
+        np.testing.assert_allclose(row, found, atol=1e-6)
