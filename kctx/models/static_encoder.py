@@ -5,7 +5,7 @@ import keras
 from kctx.arguments import check_count
 from kctx.layers import TokenEmbedding
 from kctx.models.encoder import Encoder
-from kctx.models.word_rows import filled_table, release
+from kctx.models.word_rows import fill_rows, table_shape
 
 UNKNOWN_ROWS = ("zeros", "mean")
 
@@ -71,8 +71,8 @@ class StaticEncoder(Encoder):
     def from_vectors(cls, vectors, unknown="zeros", **kwargs):
         """An encoder whose table is that of trained vectors.
 
-        The table is copied once, a part at a time; 2 million words of 300 dimensions take 2.4 GB,
-        and as much again while it is made.
+        On a CPU the table is copied piece by piece: 2 million words of 300 dimensions take 2.4 GB
+        and no more. On an accelerator it is as a whole in the memory of both for a moment.
 
         Args:
             vectors: `kctx.vectors.Vectors`. Their n-grams, if they have some, are left aside: see
@@ -86,11 +86,12 @@ class StaticEncoder(Encoder):
         """
         if unknown not in UNKNOWN_ROWS:
             raise ValueError(f"`unknown` must be one of {UNKNOWN_ROWS}. Received: {unknown!r}")
-        table = filled_table([(vectors.table, 0)], first=2)
+        parts = [(vectors.table, 0)]
+        encoder = cls(*table_shape(parts, first=2), initializer="zeros", **kwargs)
+        table = encoder.token_embedding.embeddings
+        total = fill_rows(table, parts, first=2)
         if unknown == "mean":
-            table[1] = table[2:].mean(axis=0, dtype="float64")
-        encoder = cls(*table.shape, initializer=lambda shape, dtype: table, **kwargs)
-        release(encoder.token_embedding)
+            fill_rows(table, [(total[None] / (table.shape[0] - 2), 0)], first=1)
         return encoder
 
     def encode(self, inputs):

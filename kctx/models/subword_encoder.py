@@ -5,7 +5,7 @@ import keras
 from kctx.arguments import check_count
 from kctx.layers import SubwordEmbedding
 from kctx.models.encoder import Encoder
-from kctx.models.word_rows import filled_table, release
+from kctx.models.word_rows import fill_rows, table_shape
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -90,9 +90,8 @@ class SubwordEncoder(Encoder):
         if inputs is None:
             ngrams = vectors.subword_table, vectors.subword_places().num_words
             parts = [(vectors.table, 0), ngrams]
-        table = filled_table(parts, first=1)
-        encoder = cls(*table.shape, initializer=lambda shape, dtype: table, **kwargs)
-        release(encoder.subword_embedding)
+        encoder = cls(*table_shape(parts, first=1), initializer="zeros", **kwargs)
+        fill_rows(encoder.subword_embedding.embeddings, parts, first=1)
         return encoder
 
     def encode(self, inputs):

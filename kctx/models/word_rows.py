@@ -1,21 +1,14 @@
-"""The table of an encoder from trained word vectors, without more copies than one."""
+"""The table of an encoder from trained word vectors, without a second copy of it."""
 
-import keras
 import numpy as np
 
-_ROWS_AT_ONCE = 65536
+from kctx.layers.table_rows import computes_on_cpu, set_rows
+
+_ROWS_AT_ONCE = 16384
 
 
-def filled_table(parts, first):
-    """One float32 table that holds parts of others, one below the other.
-
-    Args:
-        parts: list of (table, start): a table of `kctx.vectors` or an (N, D) array of any floats,
-            memory-mapped or not, whose rows from `start` on are copied.
-        first: int, rows of zeros above them.
-
-    Returns:
-        float32 (first + rows of all parts, D).
+def table_shape(parts, first):
+    """(rows, width) of a table of `first` rows and those of all parts, see `fill_rows`.
 
     Raises:
         ValueError: the parts hold no rows.
@@ -23,17 +16,37 @@ def filled_table(parts, first):
     count = sum(table.shape[0] - start for table, start in parts)
     if not count:
         raise ValueError("`vectors` must hold at least one word. Received: none")
-    filled = np.zeros((first + count, parts[0][0].shape[1]), "float32")
-    place = first
+    return first + count, parts[0][0].shape[1]
+
+
+def fill_rows(variable, parts, first):
+    """Writes parts of other tables into a table, one below the other.
+
+    On a CPU a piece at a time, in place, so that no second table is ever in memory.
+
+    Args:
+        variable: `keras.Variable` of the shape that `table_shape` gives, of zeros.
+        parts: list of (table, start): a table of `kctx.vectors` or an (N, D) array of any floats,
+            memory-mapped or not, whose rows from `start` on are copied.
+        first: int, rows of the variable above them.
+
+    Returns:
+        float64 (D,), the sum of all rows.
+    """
+    in_place = computes_on_cpu() and variable.dtype == "float32"
+    whole = None if in_place else np.zeros(variable.shape, "float32")
+    total, place = np.zeros(variable.shape[1]), first
     for table, begin in parts:
         for start in range(begin, table.shape[0], _ROWS_AT_ONCE):
             stop = min(start + _ROWS_AT_ONCE, table.shape[0])
             rows = table.chunk(start, stop) if hasattr(table, "chunk") else table[start:stop]
-            filled[place : place + len(rows)] = rows
+            rows = np.asarray(rows, "float32")
+            if in_place:
+                set_rows(variable, np.arange(place, place + len(rows), dtype="int32"), rows)
+            else:
+                whole[place : place + len(rows)] = rows
+            total += rows.sum(axis=0, dtype="float64")
             place += len(rows)
-    return filled
-
-
-def release(layer):
-    """Has a layer forget the array that its embeddings started from."""
-    layer.embeddings_initializer = keras.initializers.get("uniform")
+    if not in_place:
+        variable.assign(whole)
+    return total

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kctx import heads, models
-from kctx.models import StaticEncoder, SubwordEncoder
+from kctx.models import StaticEncoder, SubwordEncoder, word_rows
 from kctx.preprocessors import SubwordsPreprocessor, WordsPreprocessor
 from kctx.vectors import SubwordRows, Subwords, SubwordTable, Vectors
 from kctx.vectors.tables import as_table
@@ -105,14 +105,16 @@ def test_classifier_of_the_mean(subwords):
     assert model(none).shape == (0, 3)
 
 
-def test_the_table_is_not_held_twice():
-    """What the table was made from is forgotten once it is in the variable."""
-    layers = (
-        StaticEncoder.from_vectors(plain_vectors()).token_embedding,
-        SubwordEncoder.from_vectors(subword_vectors()).subword_embedding,
-    )
-    for layer in layers:
-        assert isinstance(layer.embeddings_initializer, keras.initializers.Initializer)
+@pytest.mark.parametrize("in_place", [True, False])
+def test_tables_larger_than_a_piece(monkeypatch, in_place):
+    """Copied in several pieces, in place and as a whole, as on accelerators."""
+    monkeypatch.setattr(word_rows, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(word_rows, "computes_on_cpu", lambda: in_place)
+    table = np.random.default_rng(0).normal(size=(30, 3)).astype("float32")
+    vectors = Vectors([f"w{i}" for i in range(30)], table)
+    (found,) = StaticEncoder.from_vectors(vectors, unknown="mean").get_weights()
+    np.testing.assert_array_equal(found[2:], table)
+    np.testing.assert_allclose(found[:2], [np.zeros(3), table.mean(axis=0)], atol=1e-6)
 
 
 def test_ids_outside_the_table():
