@@ -3,8 +3,8 @@
 from kctx.ngrams.counting import count_ngrams, count_words
 from kctx.ngrams.counts import NGramCounts
 from kctx.ngrams.model import NGramLM
+from kctx.ngrams.options import Options
 from kctx.ngrams.perplexity import Perplexity
-from kctx.ngrams.training import Options
 
 
 def read_arpa(path, progress=True, positive="error"):

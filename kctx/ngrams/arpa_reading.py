@@ -10,10 +10,10 @@ import numpy as np
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from kctx.ngrams.arpa_joining import joined
+from kctx.ngrams.arpa_lines import Lines
 from kctx.ngrams.text import to_text
 
 MAX_ARPA_ORDER = 6
-_BLOCK = 1 << 23
 _SPACES = bytes.maketrans(b"\t\n\r", b"   ")
 _FIELDS = re.compile(rb"[^ \t\r\n]+")
 
@@ -46,7 +46,7 @@ def read_tables(path, progress=True, positive="error"):
     with open(path, "rb") as file, Progress(*columns, disable=not progress) as bar:
         task = bar.add_task("bytes", total=path.stat().st_size)
         source = gzip.GzipFile(fileobj=file) if packed else file
-        lines = _Lines(path, source, lambda: bar.update(task, completed=file.tell()))
+        lines = Lines(path, source, lambda: bar.update(task, completed=file.tell()))
         sizes = _counts(lines)
         if not packed and 2 * sum(sizes) > path.stat().st_size:
             raise ValueError(
@@ -75,63 +75,6 @@ class Section:
         self.rows = rows
         self.probabilities = probabilities
         self.backoffs = backoffs
-
-
-class _Lines:
-    """Lines of a file, singly or many at once, with their numbers."""
-
-    def __init__(self, path, file, advance):
-        self.path = path
-        self.number = 0  # of the line given last
-        self._file = file
-        self._advance = advance
-        self._held = b""
-        self._ended = False
-
-    def error(self, message, line=None):
-        return ValueError(f"{self.path} line {self.number if line is None else line}: {message}")
-
-    def next(self):
-        """The next line without its end, or None at the end of the file."""
-        while b"\n" not in self._held and not self._ended:
-            self._fill()
-        if not self._held:
-            return None
-        line, _, self._held = self._held.partition(b"\n")
-        self.number += 1
-        return line.rstrip(b"\r")
-
-    def next_filled(self):
-        """The next line that is not blank, or None."""
-        while (line := self.next()) is not None:
-            if line.strip(b" \t\r\x0b\x0c"):
-                return line
-        return None
-
-    def many(self, count):
-        """(bytes of whole lines, their number), at most `count`; the number is 0 at the end."""
-        while not self._ended and len(self._held) < _BLOCK:
-            self._fill()
-        if self._ended and self._held and not self._held.endswith(b"\n"):
-            self._held += b"\n"
-        while b"\n" not in self._held and not self._ended:
-            self._fill()
-        ends = np.flatnonzero(np.frombuffer(self._held, np.uint8) == 10)[:count]
-        if not len(ends):
-            return b"", 0
-        cut = int(ends[-1]) + 1
-        data, self._held = self._held[:cut], self._held[cut:]
-        self.number += len(ends)
-        return data, len(ends)
-
-    def _fill(self):
-        try:
-            block = self._file.read(_BLOCK)
-        except (EOFError, OSError) as error:
-            raise ValueError(f"{self.path} cannot be unpacked: {error}") from error
-        self._held += block
-        self._ended = not block
-        self._advance()
 
 
 def _counts(lines):

@@ -7,13 +7,14 @@ from kctx.ngrams import scoring
 from kctx.ngrams.arpa_reading import read_tables
 from kctx.ngrams.arpa_writing import write_tables
 from kctx.ngrams.counting import count_ngrams
+from kctx.ngrams.distributions import Distributions, sampled
+from kctx.ngrams.options import Options
 from kctx.ngrams.storage import load_parts, save_parts
 from kctx.ngrams.tables import IMPOSSIBLE
 from kctx.ngrams.text import (
     END,
     SPECIAL_WORDS,
     START,
-    UNKNOWN,
     Ids,
     WordIds,
     blocks_of,
@@ -22,7 +23,7 @@ from kctx.ngrams.text import (
     to_bytes,
     to_text,
 )
-from kctx.ngrams.training import Options, estimate
+from kctx.ngrams.training import estimate
 
 
 class NGramLM:
@@ -46,7 +47,7 @@ class NGramLM:
         self.smoothing = smoothing
         self.details = details or {}
         self._mixture = mixture
-        self._followers = {}
+        self._distributions = Distributions(tables, mixture)
         self._word_ids = None
         self._vocabulary = None
 
@@ -199,26 +200,7 @@ class NGramLM:
             )
         columns = self._context_columns(context_ids)
         contexts = self.tables.chain(columns) if columns else []
-        unigrams = 10.0 ** self.tables.probabilities[0].astype(np.float64)
-        unigrams[START] = 0.0
-        result = np.empty((len(context_ids), len(unigrams)))
-        if self._mixture is not None:
-            buckets = np.broadcast_to(self._mixture.buckets(columns, contexts), len(context_ids))
-        for row in range(len(context_ids)):
-            row_places = [int(place[row]) for place in contexts]
-            steps = self._steps(unigrams, row_places)
-            if self._mixture is None:
-                for step in steps:
-                    result[row] = step
-            else:
-                weights = self._mixture.weights[buckets[row]]
-                result[row] = weights[0] / (len(unigrams) - 1)
-                step = unigrams
-                for k in range(self.order):
-                    step = next(steps, step)
-                    result[row] += weights[k + 1] * step
-        result[:, START] = 0.0
-        return result
+        return self._distributions.after(columns, contexts, len(context_ids))
 
     def probability(self, word, context=()):
         """float, p(word | context).
@@ -250,26 +232,12 @@ class NGramLM:
         check_count("max_words", max_words)
         if not 0 < temperature < np.inf:
             raise ValueError(f"`temperature` must be above 0. Received: {temperature}")
-        rng, sentences = np.random.default_rng(seed), []
-        given = split_words(prefix)
-        given_ids = self.ids("<unk>" if to_bytes(x) in SPECIAL_WORDS else x for x in given).tolist()
+        rng, words = np.random.default_rng(seed), split_words(prefix)
+        ids = self.ids("<unk>" if to_bytes(x) in SPECIAL_WORDS else x for x in words).tolist()
+        sentences = []
         for _ in range(number):
-            words, ids = list(given), [START, *given_ids]
-            while len(words) < max_words:
-                p = self.distribution([ids[max(0, len(ids) - self.order + 1) :]])[0]
-                if not unknown:
-                    p[UNKNOWN] = 0.0
-                with np.errstate(divide="ignore"):
-                    p = np.exp((np.log(p) - np.log(p.max())) / temperature) if p.max() > 0 else p
-                if not p.sum() > 0:
-                    break
-                total = np.cumsum(p)
-                index = int(np.searchsorted(total, rng.random() * total[-1], side="right"))
-                if index == END:
-                    break
-                ids.append(index)
-                words.append(self.vocabulary[index])
-            sentences.append(" ".join(words))
+            drawn = sampled(self, rng, ids, max_words - len(words), temperature, unknown)
+            sentences.append(" ".join([*words, *(self.vocabulary[index] for index in drawn)]))
         return sentences
 
     def write_arpa(self, path):
@@ -345,20 +313,3 @@ class NGramLM:
                 f"`{name}` must be from {least} to {len(self.tables.words) - 1}. Received: "
                 f"{ids.min()} to {ids.max()}"
             )
-
-    def _steps(self, unigrams, places):
-        """The distributions of orders 1, 2, .. after one context, as far as it is known."""
-        step = unigrams
-        yield step
-        for k, place in enumerate(places):
-            if place < 0:
-                return
-            if k not in self._followers:
-                self._followers[k] = self.tables.followers(k + 2)
-            starts, followers, words = self._followers[k]
-            span = slice(starts[place], starts[place + 1])
-            step = step * 10.0 ** float(self.tables.backoffs[k][place])
-            step[words[span]] = 10.0 ** self.tables.probabilities[k + 1][followers[span]].astype(
-                np.float64
-            )
-            yield step

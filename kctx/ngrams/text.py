@@ -2,6 +2,9 @@
 
 These are the separators of KenLM; a vertical tab, a form feed or a no-break space can be part of a
 word. Words are bytes here: what is not UTF-8 passes through unchanged. A line is a sentence.
+
+Two departures from KenLM's `lmplz`: a byte 0 is part of a word, where `lmplz` ends the word; and a
+last line without LF is a whole sentence, where `lmplz` leaves out its `</s>`.
 """
 
 import gzip

@@ -141,6 +141,15 @@ def test_samples(model):
             model.sample(**arguments)
 
 
+def test_samples_of_unigrams():
+    model = NGramLM.train(lines=CATS, order=1, progress=False)
+    words = {word for line in CATS for word in line.split()}
+    drawn = model.sample(50, max_words=4)
+    assert {word for sentence in drawn for word in sentence.split()} <= words
+    assert max(len(sentence.split()) for sentence in drawn) == 4
+    assert model.sample(1, prefix="one two three four", max_words=2) == ["one two three four"]
+
+
 def test_samples_follow_the_distribution(model):
     drawn = model.sample(2000, seed=1, max_words=1)
     p = model.distribution([model.ids(["<s>"])])[0]
