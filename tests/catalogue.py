@@ -226,7 +226,7 @@ ENTRIES = [
 # Bases that are not used by themselves.
 ABSTRACT = {layers.CheckedInputs, models.Encoder, objectives.Objective}
 # Neither layer nor model: has tests of its own in tests/models/test_ragged.py.
-TESTED_APART = {models.RaggedEncoder}
+TESTED_APART = {models.RaggedEncoder, models.Word2Vec}
 
 
 def joint():

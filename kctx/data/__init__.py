@@ -14,6 +14,8 @@ from kctx.data.pairs import build_pairs, plan_pairs
 from kctx.data.records import has_records, records_stream, write_records
 from kctx.data.sentences import split_sentences
 from kctx.data.stream import PretrainingStream
+from kctx.data.window_stream import WindowStream
+from kctx.data.window_targets import HierarchicalSoftmax, NegativeSampling
 from kctx.data.word_stream import WordStream, word_stream
 from kctx.data.word_vocabulary import WordVocabulary
 from kctx.data.word_windows import WordWindows
@@ -23,8 +25,11 @@ __all__ = [
     "Corpus",
     "ExampleStream",
     "Examples",
+    "HierarchicalSoftmax",
     "IdCorpus",
+    "NegativeSampling",
     "PretrainingStream",
+    "WindowStream",
     "WordStream",
     "WordVocabulary",
     "WordWindows",

@@ -7,6 +7,7 @@ from kctx.models.nnlm import NNLM
 from kctx.models.ragged import RaggedEncoder, packed_model
 from kctx.models.static_encoder import StaticEncoder
 from kctx.models.subword_encoder import SubwordEncoder
+from kctx.models.word2vec import Word2Vec
 
 __all__ = [
     "BERT",
@@ -16,5 +17,6 @@ __all__ = [
     "RaggedEncoder",
     "StaticEncoder",
     "SubwordEncoder",
+    "Word2Vec",
     "packed_model",
 ]

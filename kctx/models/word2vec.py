@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kctx.arguments import check_count
 from kctx.layers.sparse_rows import add_rows, read_rows
 from kctx.layers.window_products import window_step
 from kctx.models.sparse_model import SparseModel
@@ -48,11 +49,9 @@ class Word2Vec(SparseModel):
         name="word2vec",
     ):
         super().__init__(dtype=dtype, name=name)
-        if vocabulary_size < 2 or dim < 1:
-            raise ValueError(
-                "`vocabulary_size` must be at least 2 and `dim` at least 1. "
-                f"Received: vocabulary_size={vocabulary_size}, dim={dim}"
-            )
+        check_count("vocabulary_size", vocabulary_size, least=2)
+        check_count("dim", dim)
+        check_count("num_negatives", num_negatives)
         for argument, value, known in (
             ("architecture", architecture, ("skip_gram", "cbow")),
             ("objective", objective, ("negative_sampling", "hierarchical_softmax")),
@@ -82,6 +81,11 @@ class Word2Vec(SparseModel):
 
     def update(self, batch):
         """One batch of `kctx.data.WindowStream`: its steps, one after the other."""
+        if ("negatives" in batch) != (self.objective == "negative_sampling"):
+            raise ValueError(
+                "The targets of the stream must be those of the model. Received: "
+                f"objective={self.objective!r}, batches with {', '.join(sorted(batch))}"
+            )
         losses, counts = [], []
         for step in range(batch["words"].shape[0]):
             loss, count = self._update_step({name: value[step] for name, value in batch.items()})
