@@ -88,10 +88,8 @@ class StaticEncoder(Encoder):
             raise ValueError(f"`unknown` must be one of {UNKNOWN_ROWS}. Received: {unknown!r}")
         parts = [(vectors.table, 0)]
         encoder = cls(*table_shape(parts, first=2), initializer="zeros", **kwargs)
-        table = encoder.token_embedding.embeddings
-        total = fill_rows(table, parts, first=2)
-        if unknown == "mean":
-            fill_rows(table, [(total[None] / (table.shape[0] - 2), 0)], first=1)
+        mean_row = 1 if unknown == "mean" else None
+        fill_rows(encoder.token_embedding.embeddings, parts, first=2, mean_row=mean_row)
         return encoder
 
     def encode(self, inputs):

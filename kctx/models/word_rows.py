@@ -19,7 +19,7 @@ def table_shape(parts, first):
     return first + count, parts[0][0].shape[1]
 
 
-def fill_rows(variable, parts, first):
+def fill_rows(variable, parts, first, mean_row=None):
     """Writes parts of other tables into a table, one below the other.
 
     On a CPU a piece at a time, in place, so that no second table is ever in memory.
@@ -28,10 +28,8 @@ def fill_rows(variable, parts, first):
         variable: `keras.Variable` of the shape that `table_shape` gives, of zeros.
         parts: list of (table, start): a table of `kctx.vectors` or an (N, D) array of any floats,
             memory-mapped or not, whose rows from `start` on are copied.
-        first: int, rows of the variable above them.
-
-    Returns:
-        float64 (D,), the sum of all rows.
+        first: int, rows of the variable above them, which stay zeros.
+        mean_row: int, one of these, that gets the mean of all rows. Default: none.
     """
     in_place = computes_on_cpu() and variable.dtype == "float32"
     whole = None if in_place else np.zeros(variable.shape, "float32")
@@ -47,6 +45,10 @@ def fill_rows(variable, parts, first):
                 whole[place : place + len(rows)] = rows
             total += rows.sum(axis=0, dtype="float64")
             place += len(rows)
+    mean = total / (place - first)
+    if mean_row is not None and in_place:
+        set_rows(variable, np.array([mean_row], "int32"), mean[None].astype("float32"))
+    elif mean_row is not None:
+        whole[mean_row] = mean
     if not in_place:
         variable.assign(whole)
-    return total
