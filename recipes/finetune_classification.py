@@ -8,7 +8,7 @@ Paper: Devlin et al., 2018, section 4.1 and appendix A.3: batch 16 or 32, rate 5
 
 The encoder is a preset folder of ours, or a published checkpoint: a Hugging Face folder or an
 original TF1 one. `kctx.presets.from_vectors` makes a preset of word vectors, which want a rate of
-about 1e-2 and more epochs. Files are TSV, CSV or JSONL; columns are named or numbered from 0.
+about 1e-2. Files are TSV, CSV or JSONL; columns are named or numbered from 0.
 
 The output folder holds preset/ (the best epoch on the dev set: encoder, head, tokenizer and labels,
 loaded by `kctx.presets.load`), metrics.json, predictions.jsonl, confusion.png and log.csv. What was
