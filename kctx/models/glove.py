@@ -9,7 +9,7 @@ from keras import ops
 from kctx.arguments import check_count
 from kctx.layers.sparse_rows import add_rows
 from kctx.layers.table_rows import changed_rows, computes_on_cpu, host_array, take_rows
-from kctx.models.glove_rows import Side, differences, update_rows
+from kctx.models.glove_rows import Side, differences, update_rows, without_padding
 from kctx.models.sparse_model import SparseModel
 from kctx.vectors import Vectors
 
@@ -36,8 +36,9 @@ class GloVe(SparseModel):
         bias_rate: learning rate of the biases. Default 1.0, as the C tool since 2019; before, they
             were learnt as the vectors.
         clip: float, largest component of the gradient of one record. Default 100.
-        damping: float >= 0. A row's step in a batch is bounded by where its records' mean curvature
-            would bring their differences to zero; 0: by nothing. Default 1.
+        damping: float >= 0. A row's step in a batch is at most what would bring its records'
+            differences to zero, divided by this; 0: without a bound. Default 2, since the other
+            side of each record moves as well.
         on_cpu: whether to compute by NumPy and SciPy. Default: where Keras computes on a CPU.
         words: list of str (V), which errors name. Default: ids are named.
         seed: int or None, of the first values, uniform in [-0.5, 0.5) / d.
@@ -56,7 +57,7 @@ class GloVe(SparseModel):
         learning_rate=0.05,
         bias_rate=1.0,
         clip=100.0,
-        damping=1.0,
+        damping=2.0,
         on_cpu=None,
         words=None,
         seed=None,
@@ -134,7 +135,7 @@ class GloVe(SparseModel):
         return self._update_on_cpu(batch) if self.on_cpu else self._update_on_device(batch)
 
     def _update_on_cpu(self, batch):
-        batch = {name: host_array(value) for name, value in batch.items()}
+        batch = without_padding({name: host_array(value) for name, value in batch.items()})
         ids = [batch["word_ids"], batch["context_ids"]]
         variables = [
             (self.word_table, self.word_squares),
@@ -146,7 +147,6 @@ class GloVe(SparseModel):
             difference = differences(*sides, batch)
             weights = self.alpha * (batch["log_values"] - np.float32(math.log(self.x_max)))
             weights = np.exp(np.minimum(weights, 0, out=weights), out=weights)
-            weights[int(batch["num_records"]) :] = 0  # the padding of static shapes
             errors = weights * difference
             cost = 0.5 * float(np.dot(errors, difference))
             if not math.isfinite(cost):
@@ -164,10 +164,10 @@ class GloVe(SparseModel):
                     self.clip,
                     self.damping,
                 )
-        if bad is not None:
-            side, row = bad
-            of_record = batch[("word_places", "context_places")[side]]
-            raise self._stopped(batch, np.argmax(of_record == row), cost)
+                if bad is not None:
+                    side, row = bad
+                    of_record = batch[("word_places", "context_places")[side]]
+                    raise self._stopped(batch, np.argmax(of_record == row), cost)
         return cost, float(batch["num_records"])
 
     def _stopped(self, batch, record, cost):
@@ -258,7 +258,12 @@ class GloVe(SparseModel):
         Raises:
             FloatingPointError: names the pair of words; the tables hold finite values only.
         """
-        return super().fit(*arguments, callbacks=[*(callbacks or []), _Stop()], **kwargs)
+        try:
+            return super().fit(*arguments, callbacks=[*(callbacks or []), _Stop()], **kwargs)
+        except FloatingPointError:
+            if keras.config.backend() == "jax":  # which keeps the values apart during an epoch
+                self.jax_state_sync()
+            raise
 
     def parameters(self):
         """All trained numbers as the C tool lays them out: float64 (2V, d + 1)."""

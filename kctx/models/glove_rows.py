@@ -65,6 +65,19 @@ class Side:
         return cls(rows, squared, traces, biases)
 
 
+def without_padding(batch):
+    """A batch as if it had been made without static shapes."""
+    size = int(batch["num_records"])
+    arrays = ("word_places", "context_places", "context_order", "log_values")
+    short = {name: batch[name][:size] for name in arrays}
+    return {
+        **batch,
+        **short,
+        "word_ids": batch["word_ids"][: int(short["word_places"].max()) + 1],
+        "context_ids": batch["context_ids"][: int(short["context_places"].max()) + 1],
+    }
+
+
 def differences(word, context, batch):
     """w . c + b_w + b_c - log x of each record of a batch.
 
@@ -111,7 +124,7 @@ def update_rows(tables, squares, ids, sides, batch, errors, weights, rates, clip
         weights: float32 (N,).
         rates: (learning_rate, bias_rate).
         clip: float, largest component of a vector's gradient.
-        damping: float, what share of the curvature bounds a step; 0: no bound.
+        damping: float, how many times the curvature bounds a step; 0: no bound.
 
     Returns:
         (side, row) of a row that would not be finite, and was left as it was; None if there is
@@ -141,8 +154,14 @@ def update_rows(tables, squares, ids, sides, batch, errors, weights, rates, clip
             damping,
         )
         work += [(side, update, *rows) for rows in _slices(len(ids[side]), _ROWS)]
-    bad = _run(lambda side, update, first, last: (side, update(first, last)), work)
+    bad = _run(_quietly, work)
     return min(((side, row) for side, row in bad if row is not None), default=None)
+
+
+def _quietly(side, update, first, last):
+    """Overflows are looked for, and end in an error; NumPy's settings are those of the thread."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return side, update(first, last)
 
 
 def _starts(places, size):
