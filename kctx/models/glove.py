@@ -258,11 +258,22 @@ class GloVe(SparseModel):
         Raises:
             FloatingPointError: names the pair of words; the tables hold finite values only.
         """
+        return super().fit(*arguments, callbacks=[*(callbacks or []), _Stop()], **kwargs)
+
+    def _stateless_step(self, state, batch):
         try:
-            return super().fit(*arguments, callbacks=[*(callbacks or []), _Stop()], **kwargs)
+            return super()._stateless_step(state, batch)
         except FloatingPointError:
-            if keras.config.backend() == "jax":  # which keeps the values apart during an epoch
-                self.jax_state_sync()
+            # JAX keeps the values apart from the variables during an epoch.
+            groups = (
+                self.trainable_variables,
+                self.non_trainable_variables,
+                self.optimizer.variables,
+                self.metrics_variables,
+            )
+            for variables, values in zip(groups, state, strict=True):
+                for variable, value in zip(variables, values, strict=True):
+                    variable.assign(value)
             raise
 
     def parameters(self):
