@@ -16,6 +16,7 @@ from kctx.vectors.subwords import END_OF_SENTENCE, Subwords
 from kctx.vectors.tables import as_table
 
 VERSION = 12
+_LONGEST_NGRAM = 1000  # characters; more is a header that lies
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +122,10 @@ class FastTextFile:
         if tuple(self.outputs.shape) != (outputs, dim):
             raise ValueError(
                 f"`outputs` must have shape {(outputs, dim)}. Received: {self.outputs.shape}"
+            )
+        if self.arguments.max_n > _LONGEST_NGRAM:
+            raise ValueError(
+                f"`max_n` must be at most {_LONGEST_NGRAM}. Received: {self.arguments.max_n}"
             )
         if isinstance(self.outputs, QuantizedTable) and not self.is_quantized:
             raise ValueError("`outputs` can be quantised only if `inputs` is, too.")

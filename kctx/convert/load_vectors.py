@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import struct
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from kctx.vectors.tables import DenseTable, check_storage, chunks
 
 FORMATS = ("word2vec", "word2vec_text", "vec", "glove", "glove_binary", "fasttext", "native")
 _LOOKED_AT = 2**18
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _CHECKED_FOR_NAN = 2**28  # bytes; a larger matrix is left on the disk
 
 
@@ -111,20 +113,35 @@ def detect_format(path):
     whole = lines[:-1] if len(data) == _LOOKED_AT and len(lines) > 1 else lines
     sizes = word2vec_file.parse_header(lines[0])
     if sizes is not None and len(lines) > 1:
-        rows = [line for line in whole[1:2] if line]
-        if not rows:  # nothing but the header, or one very long line
-            return "word2vec" if b"\0" in data or len(lines) < 3 else "word2vec_text"
-        if not text_vectors_file.looks_like_header(whole):
-            return "glove"
-        return "word2vec_text" if text_vectors_file.infer_dim(rows) else "word2vec"
+        return _with_header(data, whole, sizes)
     if _is_old_fasttext(data):
         return "fasttext"
-    if b"\0" not in data and text_vectors_file.infer_dim(whole[:100]):
+    rows = [line for line in whole[:100] if line]
+    dim = text_vectors_file.infer_dim(rows)
+    agreed = sum(text_vectors_file.infer_dim([line]) == dim for line in rows)
+    if dim and 2 * agreed >= len(rows):
         return "glove"
     raise ValueError(
         f"{path} is no known format of word vectors: it begins with {data[:24]!r}. Give `format` "
         f"if it is one of {FORMATS}."
     )
+
+
+def _with_header(data, lines, sizes):
+    """The format of a file whose first line holds two sizes, from its beginning."""
+    rows, dim = sizes
+    filled = [line for line in lines[1:] if line]
+    like_text = [text_vectors_file.infer_dim([line]) == dim for line in filled[:100]]
+    if len(data) < _LOOKED_AT:  # the whole file
+        if len(filled) == rows and all(like_text):
+            return "word2vec_text"
+        if word2vec_file.fits(data, rows, dim):
+            return "word2vec"
+    if b"\0" not in data and not text_vectors_file.looks_like_header(lines):
+        return "glove"
+    if (like_text and like_text[0]) or not _BINARY.search(data):
+        return "word2vec_text"
+    return "word2vec"
 
 
 def _is_old_fasttext(data):

@@ -144,7 +144,7 @@ def parse_rows(lines, dim, path, number, report):
     for index, line in enumerate(lines):
         word, fields = _cut(line, dim)
         try:
-            values[index] = [float(field) for field in fields]
+            values[index] = [float(field) for field in fields or [b""]]
         except ValueError:
             fields = None
         if fields is None or len(fields) != dim or _extra(word):

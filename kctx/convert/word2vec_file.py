@@ -39,6 +39,19 @@ def check_header(path, rows, dim, least):
         )
 
 
+def fits(data, rows, dim):
+    """Whether the bytes of a whole file are those of the binary format, with these sizes."""
+    position = data.find(b"\n") + 1
+    for _ in range(rows):
+        while data[position : position + 1] == b"\n":
+            position += 1
+        space = data.find(b" ", position)
+        position = space + 1 + 4 * dim
+        if space < 0 or position > len(data):
+            return False
+    return not data[position:].strip(b"\n")
+
+
 def read(path, report, first=None, only=None, storage="float32", progress=False):
     """Reads a file of the binary format, gzipped or not.
 

@@ -86,7 +86,8 @@ def sums_of_rows(table, ids, offsets):
                 sums[first] += table.rows(some).sum(axis=0)
         else:
             rows = table.rows(ids[offsets[first] : offsets[last]])
-            _add_groups(rows, offsets[first : last + 1] - offsets[first], sums[first:last])
+            with np.errstate(invalid="ignore", over="ignore"):  # rows need not be finite
+                _add_groups(rows, offsets[first : last + 1] - offsets[first], sums[first:last])
         first = last
     return sums
 

@@ -225,12 +225,13 @@ class Subwords:
         characters = np.diff(after, prepend=0)
         widths = np.diff(starts, append=len(data))  # bytes of each character
         left = np.repeat(after, characters) - np.arange(len(starts))  # characters to the word's end
-        lengths = np.arange(self._least, self.max_n + 1)
+        longest = max(min(self.max_n, int(characters.max())), self._least)
+        lengths = np.arange(self._least, longest + 1)
         valid = left[:, None] >= lengths
         if self._least == 1:
             valid[after - 1, 0] = False  # ">"
             valid[after - characters, 0] = False  # "<"
-        ids = self._ids_by_length(_signed_bytes(data), starts, widths)
+        ids = self._ids_by_length(_signed_bytes(data), starts, widths, longest)
         odd = {i for i, word in enumerate(encoded) if word == _END_BYTES}
         if int(widths.max()) > _MAX_CHARACTER_BYTES:
             wide = np.flatnonzero(widths > _MAX_CHARACTER_BYTES)
@@ -244,7 +245,7 @@ class Subwords:
             counts[index] = len(pieces[index])
         return np.concatenate(pieces), counts
 
-    def _ids_by_length(self, data, starts, widths):
+    def _ids_by_length(self, data, starts, widths, longest):
         """(characters, lengths) int32: the bucket of the n-gram that begins at each character.
 
         The hash of a longer n-gram goes on from that of the shorter one. Entries that would reach
@@ -254,9 +255,9 @@ class Subwords:
         first_bytes = data[starts]
         # Characters that have a second, third and fourth byte.
         more = [np.flatnonzero(widths > k) for k in range(1, _MAX_CHARACTER_BYTES)]
-        ids = np.empty((len(starts), self.max_n - self._least + 1), np.int32)
+        ids = np.empty((len(starts), longest - self._least + 1), np.int32)
         value = np.full(len(starts), _SEED, np.uint32)
-        for length in range(1, self.max_n + 1):
+        for length in range(1, longest + 1):
             value = value[: max(len(starts) - length + 1, 0)]
             value ^= first_bytes[length - 1 :]
             value *= prime

@@ -133,6 +133,7 @@ def patched(offset, layout, value):
         (patched(4, "<i", 13), "version 13 is not known"),
         (patched(8, "<i", 0), "is no fastText file: its header says dim 0"),
         (patched(32, "<i", 9), "no fastText file.*loss 9"),
+        (patched(48, "<i", 5000), "contradicts itself: `max_n` must be at most 1000"),
         (patched(64, "<i", 2**31 - 1), "2147483647 entries, but 4 words and 0 labels"),
         (patched(68, "<i", 5), "4 entries, but 5 words"),
         (patched(84, "<q", 2**40), "truncated or its header is wrong: the table of pruned buckets"),

@@ -41,6 +41,19 @@ def test_parts_and_storage(vectors, tmp_path, format):
         loaded["outside"]
 
 
+def test_short_files_are_told_apart(tmp_path):
+    """Numbers whose bytes look like text, and rows whose numbers look like a header."""
+    (tmp_path / "x").write_bytes(b"2 1\na AB@@b CD@@")
+    vectors, report = load_vectors(tmp_path / "x")
+    assert report.file_format == "word2vec" and vectors.words == ["a", "b"]
+    (tmp_path / "x").write_bytes(b"2 1\na 1.5\nb 2.5\n")
+    vectors, report = load_vectors(tmp_path / "x")
+    assert report.file_format == "word2vec_text" and vectors["b"].tolist() == [2.5]
+    (tmp_path / "x").write_bytes(b"2 1\na 1 2 3\nb 4 5 6\nc 7 8 9\n")
+    with pytest.raises(ValueError, match="line 1 does not hold a word and 3 numbers.*'2 1'"):
+        load_vectors(tmp_path / "x")
+
+
 def test_glove_parameters(tmp_path):
     (tmp_path / "vocab.txt").write_bytes(b"a 3\nb 3\r\n")
     values = np.arange(12, dtype="<f8").reshape(2, 2, 3)
