@@ -47,7 +47,7 @@ def data_of(model, path):
 
 def main():
     stored = {}
-    # With fewer than 11 threads the reference leaves most rows of its first matrix as it finds them.
+    # With fewer than 11 threads the reference leaves rows of its first matrix as it finds them.
     with tempfile.TemporaryDirectory() as folder:
         text, path = Path(folder) / "text.txt", Path(folder) / "model.bin"
         write_text(text, labels=False)
