@@ -225,7 +225,7 @@ ENTRIES = [
 
 # Bases that are not used by themselves.
 ABSTRACT = {layers.CheckedInputs, models.Encoder, objectives.Objective}
-# Neither layer nor model: has tests of its own in tests/models/test_ragged.py.
+# Not called on inputs as layers are: they have tests of their own in tests/models.
 TESTED_APART = {models.RaggedEncoder, models.Word2Vec}
 
 

@@ -1,7 +1,5 @@
 """Steps as products of matrices, against loops over pairs and against automatic differentiation."""
 
-import itertools
-
 import keras
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ from kctx.layers.window_products import (
     window_step,
 )
 from tests.gradients import gradient
+from tests.layers.window_loops import by_loops, rows_of
 
 BLOCKS, CENTRES, HALO, WIDTH, NEGATIVES, WORDS = 8, 5, 2, 4, 3, 12
 POSITIONS = CENTRES + 2 * HALO
@@ -27,10 +26,6 @@ def array(x):
 
 def tensor(x):
     return keras.ops.convert_to_tensor(x)
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
 
 
 def test_window_mask():
@@ -92,52 +87,6 @@ def make_step(objective, seed=0):
     return {**step, "output_rates": rng.random((BLOCKS, rows)).astype("float32")}
 
 
-def targets_of(step, block, centre, num_negatives):
-    """(place among the rows of the block, label, weight) of one centre."""
-    if "paths" in step:
-        row = step["paths"][block, centre]
-        return [(u, float(sign > 0), 1.0) for u, sign in enumerate(row) if sign]
-    word = step["words"][block, HALO + centre]
-    return [(centre, 1.0, 1.0)] + [
-        (CENTRES + k, 0.0, num_negatives / NEGATIVES)
-        for k, negative in enumerate(step["negatives"][block])
-        if negative != word
-    ]
-
-
-def by_loops(step, inputs, outputs, architecture, num_negatives, average, corrected, sizes=None):
-    """Gradients, losses and numbers of predictions of each block, example after example."""
-    inputs, outputs = inputs.astype("float64"), outputs.astype("float64")
-    sizes = np.ones(inputs.shape[:2]) if sizes is None else sizes
-    by_inputs, by_outputs = np.zeros_like(inputs), np.zeros_like(outputs)
-    losses, numbers = np.zeros(BLOCKS), np.zeros(BLOCKS)
-    for block, centre in itertools.product(range(BLOCKS), range(CENTRES)):
-        first, last = step["first"][block, centre], step["last"][block, centre]
-        context = [h for h in range(first, last + 1) if h != HALO + centre]
-        if architecture == "skip_gram":
-            groups = [[h] for h in context]
-        else:
-            groups = [context] if context else []
-        for group in groups:
-            rows = inputs[block, group]
-            if architecture == "skip_gram":
-                shares = np.ones(1)
-            else:
-                shares = sizes[block, group]
-                shares = shares / shares.sum() if average else shares
-            hidden, error = shares @ rows, np.zeros(WIDTH)
-            for u, label, weight in targets_of(step, block, centre, num_negatives):
-                score = hidden @ outputs[block, u]
-                gap = weight * (label - sigmoid(score))
-                error += gap * outputs[block, u]
-                by_outputs[block, u] += gap * hidden
-                losses[block] -= weight * np.log(sigmoid(score if label else -score))
-            back = shares if corrected or architecture == "skip_gram" else np.ones(len(group))
-            by_inputs[block, group] += back[:, None] * error
-            numbers[block] += 1
-    return by_inputs, by_outputs, losses, numbers
-
-
 VARIANTS = [
     ("skip_gram", True, False),
     ("cbow", True, False),
@@ -175,11 +124,7 @@ def check_step(architecture, average, corrected, objective, with_sizes):
         corrected,
         None if sizes is None else tensor(sizes),
     )
-    if "nodes" in step:
-        rows = step["nodes"]
-    else:
-        centres = step["words"][:, HALO : HALO + CENTRES]
-        rows = np.concatenate([centres, step["negatives"]], axis=1)
+    rows = rows_of(step)
     by_inputs, by_outputs, losses, numbers = by_loops(
         step, inputs, table[rows], architecture, 5, average, corrected, sizes
     )
