@@ -2,6 +2,7 @@
 
 from kctx.models.bert import BERT
 from kctx.models.encoder import Encoder
+from kctx.models.glove import PARTS as GLOVE_PARTS
 from kctx.models.glove import GloVe
 from kctx.models.nnlm import NNLM
 from kctx.models.ragged import RaggedEncoder, packed_model
@@ -11,6 +12,7 @@ from kctx.models.word2vec import Word2Vec
 
 __all__ = [
     "BERT",
+    "GLOVE_PARTS",
     "NNLM",
     "Encoder",
     "GloVe",
