@@ -11,6 +11,10 @@ from kctx.data.ahead import ahead
 from kctx.data.window_blocks import WindowBlocks, expected_words, no_window, window_blocks
 from kctx.data.word_sampling import keep_probabilities
 
+# The changes of the words that share an n-gram are summed, and divided by this power of the number
+# of words: at the square root, common n-grams make training diverge.
+_FEATURE_POWER = 0.75
+
 
 class WindowStream:
     """The training data of `Word2Vec` and `FastText`.
@@ -23,6 +27,7 @@ class WindowStream:
         corpus: `IdCorpus`.
         counts: int (V,), of the words in it.
         targets: `NegativeSampling` or `HierarchicalSoftmax`.
+        features: `WordFeatures`, the rows that words are made of, for `FastText`. Default: none.
         sample: t, words of a larger share of the corpus are left out at times, see
             `keep_probabilities`. 0: none are. Default 1e-3.
         num_tokens: int, what the shares are of. Default: the sum of `counts`.
@@ -51,6 +56,7 @@ class WindowStream:
         corpus,
         counts,
         targets,
+        features=None,
         sample=1e-3,
         num_tokens=None,
         epochs=5,
@@ -81,7 +87,8 @@ class WindowStream:
             raise ValueError(f"`learning_rate` must be above 0. Received: {learning_rate}")
         if not sample >= 0:
             raise ValueError(f"`sample` must be at least 0. Received: {sample}")
-        self.corpus, self.targets, self.epochs, self.window = corpus, targets, epochs, window
+        self.corpus, self.targets, self.features = corpus, targets, features
+        self.epochs, self.window = epochs, window
         counts = np.asarray(counts, np.int64)
         self.sample, self.num_tokens = sample, int(num_tokens or counts.sum())
         self.keep = keep_probabilities(counts, self.num_tokens, sample).astype(np.float32)
@@ -91,7 +98,8 @@ class WindowStream:
         self.line_end_id, self.seed = line_end_id, seed
         self.blocks_per_batch = step_blocks * steps
         self._plan()
-        self._input_scale, self._output_scale = self._row_scales(counts)
+        self._input_scale, self._output_scale, *feature_scale = self._row_scales(counts)
+        self._feature_scale = feature_scale[0] if feature_scale else None
         self._first_step = 0
 
     def _plan(self):
@@ -111,32 +119,41 @@ class WindowStream:
         self.words_per_batch = words / self.steps_per_epoch
 
     def _row_scales(self, counts):
-        """float32, for each row of the two tables: what to multiply the rate by."""
+        """float32, for each row of the tables: what to multiply the rate by.
+
+        The changes of words in a batch are divided among the rows that several words share.
+        """
         kept = counts * self.keep
         share = kept / max(kept.sum(), 1e-30)
         positions = self.step_blocks * (self.block_words + 2 * self.window)
-        expected = (
-            positions * share,
-            self.targets.expected(share, self.step_blocks, self.block_words),
-        )
-        power = 0.5 if self.row_rates == "sqrt" else 0.0
-        return tuple((np.maximum(x, 1) ** -power).astype(np.float32) for x in expected)
+        inputs = positions * share
+        outputs = self.targets.expected(share, self.step_blocks, self.block_words)
+        found = [inputs, outputs]
+        if self.features is not None:
+            found.append(self.features.expected(-np.expm1(-inputs * self.steps)))
+        powers = (0.5, 0.5, _FEATURE_POWER) if self.row_rates == "sqrt" else (0, 0, 0)
+        return [
+            (np.maximum(x, 1.0) ** -power).astype(np.float32)
+            for x, power in zip(found, powers, strict=False)
+        ]
 
     def dataset(self, prefetch=8):
         """`tf.data.Dataset` of dicts, beginning where the stream was restored to.
 
         Each value has the steps S as its first axis: `words` (S, G, H), `first`, `last`
-        (S, G, C), `input_rates` (S, G, H), `output_rates` (S, G, U), and what `targets` gives.
+        (S, G, C), `input_rates` (S, G, H), `output_rates` (S, G, U) and what `targets` gives;
+        and for the whole batch what `features` gives, with `feature_scales` float32 (E,).
         """
         example = next(self._batches(0))
+        varying = {"features", "feature_words", "feature_scales", "word_sizes"}
+        if "nodes" in example:
+            varying |= {"nodes", "paths", "output_rates"}
         signature = {
-            name: tf.TensorSpec((self.steps, self.step_blocks, *value.shape[2:]), value.dtype)
+            name: tf.TensorSpec(
+                (*value.shape[:-1], None if name in varying else value.shape[-1]), value.dtype
+            )
             for name, value in example.items()
         }
-        for name in ("nodes", "paths", "output_rates"):
-            if name in signature and "nodes" in signature:  # as many as the blocks happen to use
-                shape = [*signature[name].shape[:-1], None]
-                signature[name] = tf.TensorSpec(shape, signature[name].dtype)
         return tf.data.Dataset.from_generator(
             lambda: self._batches(self._first_step), output_signature=signature
         ).prefetch(prefetch)
@@ -199,10 +216,14 @@ class WindowStream:
             "input_rates": rate * self._input_scale[blocks.words],
             "output_rates": rate * self._output_scale[rows],
         }
-        return {
+        batch = {
             name: value.reshape(self.steps, self.step_blocks, *value.shape[1:])
             for name, value in batch.items()
         }
+        if self.features is not None:
+            batch |= self.features.of_batch(batch["words"])
+            batch["feature_scales"] = self._feature_scale[batch["features"]]
+        return batch
 
     def state_at(self, step):
         """What a checkpoint must hold to go on after `step` batches."""

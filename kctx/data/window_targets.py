@@ -47,10 +47,12 @@ class HierarchicalSoftmax:
 
     Args:
         counts: int (V,), of the words, in falling order.
+        positive_bit: the bit of a code that counts as the label 1: 0 in Word2Vec (default), 1 in
+            fastText.
     """
 
-    def __init__(self, counts):
-        self.tree = huffman_tree(counts)
+    def __init__(self, counts, positive_bit=0):
+        self.tree, self.positive_bit = huffman_tree(counts), positive_bit
 
     def expected(self, share, step_blocks, block_words):
         """float (V - 1,): how many paths of a step are expected to pass each node."""
@@ -63,7 +65,7 @@ class HierarchicalSoftmax:
         """int32 (N, C) centres of N blocks -> dict of arrays for the batch, rows of the output.
 
         The dict holds `nodes` int32 (N, U) and `paths` int8 (N, C, U), as
-        `kctx.layers.hierarchical_softmax_targets` takes them.
+        `kctx.layers.window_products` takes them.
         """
         number, size = centres.shape
         points = self.tree.points[centres]  # (N, C, L)
@@ -88,9 +90,9 @@ class HierarchicalSoftmax:
         nodes = np.zeros((number, used), np.int32)
         nodes[block[new], column[new]] = (key % nodes_of_tree)[new]
         paths = np.zeros((number * size, used), np.int8)
-        sign = 1 - 2 * self.tree.codes[centres].reshape(-1)[where]
-        paths[where // on_path.shape[2], column] = sign
+        bits = self.tree.codes[centres].reshape(-1)[where]
+        paths[where // on_path.shape[2], column] = np.where(bits == self.positive_bit, 1, -1)
         return {"nodes": nodes, "paths": paths.reshape(number, size, used)}, nodes
 
     def get_config(self):
-        return {}
+        return {"positive_bit": self.positive_bit}

@@ -1,0 +1,197 @@
+"""Batches of labelled lines for fastText's classifier, resumable at any of them."""
+
+import hashlib
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from kctx.arguments import check_count
+from kctx.data.ahead import ahead
+from kctx.data.huffman import huffman_tree
+from kctx.data.word_sampling import NoiseTable, noise_probabilities
+
+_FILL = 256  # numbers of features are rounded up to it, so that few shapes are compiled
+OBJECTIVES = ("softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all")
+
+
+class LabelledStream:
+    """The training data of `FastTextClassifier`: every epoch in a new order.
+
+    Args:
+        lines: `LabelledLines`.
+        label_counts: int64 (L,), how often each label occurs.
+        objective: one of "softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all".
+        epochs: int. Default 5.
+        learning_rate: of the first step; falls to 0 at the end of the last epoch. Default 0.1.
+        num_negatives: k, int, for negative sampling. Default 5.
+        step_lines: B, int, lines of a step. Default 32.
+        steps: S, int, steps of a batch. Default 8.
+        seed: int.
+
+    Attributes:
+        steps_per_epoch, total_steps: int, batches of an epoch and of the whole run.
+        words_per_batch: float, tokens of a batch.
+    """
+
+    def __init__(
+        self,
+        lines,
+        label_counts,
+        objective="softmax",
+        epochs=5,
+        learning_rate=0.1,
+        num_negatives=5,
+        step_lines=32,
+        steps=8,
+        seed=0,
+    ):
+        for name, value, least in (
+            ("epochs", epochs, 1),
+            ("step_lines", step_lines, 1),
+            ("steps", steps, 1),
+            ("num_negatives", num_negatives, 1),
+            ("seed", seed, 0),
+        ):
+            check_count(name, value, least)
+        if objective not in OBJECTIVES:
+            raise ValueError(f"`objective` must be one of {OBJECTIVES}. Received: {objective!r}")
+        if not len(lines):
+            raise ValueError(
+                "`lines` must hold a line with a label and a known word. "
+                f"Received: none, {lines.num_skipped} were left out"
+            )
+        self.lines, self.num_labels, self.objective = lines, len(label_counts), objective
+        self.epochs, self.learning_rate = epochs, learning_rate
+        self.num_negatives, self.step_lines, self.steps = num_negatives, step_lines, steps
+        self.seed, self._first_step = seed, 0
+        self.steps_per_epoch = math.ceil(len(lines) / (step_lines * steps))
+        self.total_steps = self.steps_per_epoch * epochs
+        self.words_per_batch = lines.num_tokens / self.steps_per_epoch
+        lengths = np.diff(lines.offsets)
+        # Nearly all steps have no more features than this, and so the same shape.
+        usual = step_lines * lengths.mean() + 5 * math.sqrt(step_lines) * lengths.std()
+        self._usual_features = int(usual)
+        if objective == "hierarchical_softmax":
+            self._tree = huffman_tree(label_counts)
+        elif objective == "negative_sampling":
+            self._noise = NoiseTable(noise_probabilities(label_counts, 0.5))
+
+    def dataset(self, prefetch=8):
+        """`tf.data.Dataset` of dicts, beginning where the stream was restored to.
+
+        Each value has the steps S as its first axis: `features` and `feature_lines` int32 (S, E),
+        rows and the lines they belong to, B where there are no more; `sizes` float32 (S, B),
+        number of features; `rows`, `labels`, `weights` (S, B, R): what each line is scored
+        against, int32 rows of the output table, their labels and whether they count; `rate`
+        float32 (S,).
+        """
+        signature = {
+            name: tf.TensorSpec((self.steps, *[None] * (value.ndim - 1)), value.dtype)
+            for name, value in next(self._batches(0)).items()
+        }
+        return tf.data.Dataset.from_generator(
+            lambda: self._batches(self._first_step), output_signature=signature
+        ).prefetch(prefetch)
+
+    def batches(self):
+        """Yields what `dataset` does as `(dict of arrays,)`, without tf.data."""
+        return ahead(((batch,) for batch in self._batches(self._first_step)), 2)
+
+    def _batches(self, first):
+        for step in range(first, self.total_steps):
+            epoch, within = divmod(step, self.steps_per_epoch)
+            order = np.random.default_rng([self.seed, epoch]).permutation(len(self.lines))
+            # The lines are spread evenly, so that no batch is nearly empty.
+            share = np.array_split(order, self.steps_per_epoch)[within]
+            draws = np.random.default_rng([self.seed, epoch, within])
+            progress = step / self.total_steps
+            yield self._batch(share, self.learning_rate * (1 - progress), draws)
+
+    def _batch(self, numbers, rate, draws):
+        steps = [self._step(part, draws) for part in np.array_split(numbers, self.steps)]
+        most = max(self._usual_features, *(len(step["features"]) for step in steps))
+        most = -(-most // _FILL) * _FILL
+        for step in steps:
+            missing = most - len(step["features"])
+            step["features"] = np.pad(step["features"], (0, missing))
+            step["feature_lines"] = np.pad(
+                step["feature_lines"], (0, missing), constant_values=self.step_lines
+            )
+        batch = {name: np.stack([step[name] for step in steps]) for name in steps[0]}
+        return {**batch, "rate": np.full(self.steps, rate, np.float32)}
+
+    def _step(self, numbers, draws):
+        lines, size = self.lines, self.step_lines
+        lengths = lines.offsets[numbers + 1] - lines.offsets[numbers]
+        within = _within(lengths)
+        sizes = np.ones(size, np.float32)
+        sizes[: len(numbers)] = lengths
+        rows, labels, weights = self._targets(numbers, draws)
+        filled = ((0, size - len(numbers)), (0, 0))
+        return {
+            "features": lines.rows[np.repeat(lines.offsets[numbers], lengths) + within],
+            "feature_lines": np.repeat(np.arange(len(numbers), dtype=np.int32), lengths),
+            "sizes": sizes,
+            "rows": np.pad(rows, filled),
+            "labels": np.pad(labels, filled),
+            "weights": np.pad(weights, filled),
+        }
+
+    def _targets(self, numbers, draws):
+        """(rows int32, labels float32, weights float32), each (N, R)."""
+        lines = self.lines
+        first = lines.label_offsets[numbers]
+        counts = lines.label_offsets[numbers + 1] - first
+        every = np.tile(np.arange(self.num_labels, dtype=np.int32), (len(numbers), 1))
+        if self.objective == "one_vs_all":
+            labels = np.zeros((len(numbers), self.num_labels), np.float32)
+            flat = lines.label_ids[np.repeat(first, counts) + _within(counts)]
+            labels[np.repeat(np.arange(len(numbers)), counts), flat] = 1
+            return every, labels, np.ones_like(labels)
+        # Of several labels one is drawn.
+        drawn = (draws.random(len(numbers)) * counts).astype(np.int64)
+        label = lines.label_ids[first + drawn]
+        if self.objective == "softmax":
+            labels = (every == label[:, None]).astype(np.float32)
+            return every, labels, np.ones_like(labels)
+        if self.objective == "hierarchical_softmax":
+            points, codes = self._tree.points[label], self._tree.codes[label]
+            weights = (points >= 0).astype(np.float32)
+            return np.maximum(points, 0), np.maximum(codes, 0).astype(np.float32), weights
+        negatives = self._noise.draw(draws, (len(numbers), self.num_negatives))
+        # One that is the label is drawn again in the reference; so often that it hardly remains.
+        for _ in range(20):
+            same = negatives == label[:, None]
+            if not same.any():
+                break
+            negatives[same] = self._noise.draw(draws, int(same.sum()))
+        rows = np.concatenate([label[:, None], negatives], axis=1)
+        labels = np.zeros(rows.shape, np.float32)
+        labels[:, 0] = 1
+        weights = np.ones_like(labels)
+        weights[:, 1:] = negatives != label[:, None]
+        return rows, labels, weights
+
+    def state_at(self, step):
+        """What a checkpoint must hold to go on after `step` batches."""
+        return {"step": np.int64(step)}
+
+    def restore(self, state):
+        """Makes `dataset` begin after the batches of a state."""
+        self._first_step = int(state["step"])
+
+    def fingerprint(self):
+        """What must be equal for the batches to be the same."""
+        digest = hashlib.sha256(self.lines.rows.tobytes())
+        digest.update(self.lines.label_ids.tobytes())
+        settings = "objective epochs learning_rate num_negatives step_lines steps seed"
+        return {
+            "lines_sha256": digest.hexdigest(),
+            **{name: getattr(self, name) for name in settings.split()},
+        }
+
+
+def _within(lengths):
+    """0, 1, .. for each of several runs, one after the other."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -1,0 +1,118 @@
+"""fastText's classifier: a text as the mean of the rows of its words and n-grams."""
+
+import keras
+from keras import ops
+
+from kctx.layers.bags import bag_sums
+from kctx.layers.sparse_rows import add_rows, read_rows
+from kctx.models.sparse_model import SparseModel
+
+_OBJECTIVES = ("softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all")
+
+
+@keras.saving.register_keras_serializable("kctx")
+class FastTextClassifier(SparseModel):
+    """Bag of tricks for text classification (Joulin et al. 2017).
+
+    The mean of the rows of a line's words, n-grams of characters and n-grams of words is scored
+    against the rows of the labels. Trained by `fit` on a `kctx.data.LabelledStream`; a step is
+    made from the values before it.
+
+    Args:
+        vocabulary_size: V, int >= 1.
+        num_labels: L, int >= 1.
+        buckets: int >= 0, rows for hashed n-grams. Default 0.
+        dim: D, int. Default 100.
+        objective: "softmax" (default), "hierarchical_softmax" over the labels' Huffman tree,
+            "negative_sampling", or "one_vs_all" (a decision for each label, for lines with several
+            labels).
+        seed: int, of the initial values.
+
+    Weights: `input_table` (V + buckets, D), uniform in [-1, 1) / D at first; `output_table` (L, D),
+    zeros at first.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_labels,
+        buckets=0,
+        dim=100,
+        objective="softmax",
+        seed=0,
+        dtype=None,
+        name="fasttext_classifier",
+    ):
+        super().__init__(dtype=dtype, name=name)
+        for argument, value, least in (
+            ("vocabulary_size", vocabulary_size, 1),
+            ("num_labels", num_labels, 1),
+            ("buckets", buckets, 0),
+            ("dim", dim, 1),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(
+                    f"`{argument}` must be an integer of at least {least}. Received: {value!r}"
+                )
+        if objective not in _OBJECTIVES:
+            raise ValueError(f"`objective` must be one of {_OBJECTIVES}. Received: {objective!r}")
+        self.vocabulary_size, self.num_labels, self.buckets = vocabulary_size, num_labels, buckets
+        self.dim, self.objective, self.seed = dim, objective, seed
+
+        # layers
+        self.input_table = self.add_weight(
+            shape=(vocabulary_size + buckets, dim),
+            initializer=keras.initializers.RandomUniform(-1 / dim, 1 / dim, seed=seed),
+            dtype="float32",
+            name="input_table",
+        )
+        self.output_table = self.add_weight(
+            shape=(num_labels, dim), initializer="zeros", dtype="float32", name="output_table"
+        )
+        self._finish()
+
+    def update(self, batch):
+        """One batch of `kctx.data.LabelledStream`: its steps, one after the other."""
+        losses, counts = [], []
+        for step in range(batch["sizes"].shape[0]):
+            loss, count = self._update_step({name: value[step] for name, value in batch.items()})
+            losses.append(loss)
+            counts.append(count)
+        return sum(losses), sum(counts)
+
+    def _update_step(self, step):
+        lines, sizes = step["feature_lines"], ops.expand_dims(step["sizes"], -1)  # (B, 1)
+        number = ops.shape(sizes)[0]
+        hidden = bag_sums(self.input_table, step["features"], lines, number) / sizes  # (B, D)
+        labels, weights = step["labels"], step["weights"]  # (B, R)
+        whole = self.objective in ("softmax", "one_vs_all")
+        if whole:
+            outputs = ops.convert_to_tensor(self.output_table)  # (L, D)
+            scores = ops.matmul(hidden, ops.transpose(outputs))
+        else:
+            outputs = read_rows(self.output_table, step["rows"])  # (B, R, D)
+            scores = ops.sum(outputs * ops.expand_dims(hidden, 1), axis=-1)
+        if self.objective == "softmax":
+            log_probabilities = ops.log_softmax(scores, axis=-1)
+            losses = -labels * log_probabilities
+            gradient = (labels - ops.exp(log_probabilities)) * weights
+        else:
+            losses = (ops.softplus(scores) - labels * scores) * weights
+            gradient = (labels - ops.sigmoid(scores)) * weights
+        gradient = gradient * step["rate"]
+        if whole:
+            back = ops.matmul(gradient, outputs)
+            self.output_table.assign_add(ops.matmul(ops.transpose(gradient), hidden))
+        else:
+            back = ops.sum(ops.expand_dims(gradient, -1) * outputs, axis=1)
+            change = ops.expand_dims(gradient, -1) * ops.expand_dims(hidden, 1)
+            add_rows(self.output_table, step["rows"], change)
+        # What fills up the features belongs to no line and adds nothing.
+        back = ops.concatenate([back / sizes, ops.zeros((1, self.dim))], axis=0)  # (B + 1, D)
+        add_rows(self.input_table, step["features"], ops.take(back, lines, axis=0))
+        real = ops.cast(ops.max(weights, axis=-1), "float32")
+        return ops.sum(losses), ops.sum(real)
+
+    def get_config(self):
+        names = "vocabulary_size num_labels buckets dim objective seed name".split()
+        return {**{name: getattr(self, name) for name in names}, "dtype": self.dtype_policy}
