@@ -11,6 +11,7 @@ from kctx.data.examples import Examples, read_examples
 from kctx.data.id_corpus import IdCorpus
 from kctx.data.masking import mask_batch, mask_tokens, number_to_predict
 from kctx.data.pairs import build_pairs, plan_pairs
+from kctx.data.phrases import Phrases, join_phrases
 from kctx.data.records import has_records, records_stream, write_records
 from kctx.data.sentences import split_sentences
 from kctx.data.stream import PretrainingStream
@@ -28,6 +29,7 @@ __all__ = [
     "HierarchicalSoftmax",
     "IdCorpus",
     "NegativeSampling",
+    "Phrases",
     "PretrainingStream",
     "WindowStream",
     "WordStream",
@@ -39,6 +41,7 @@ __all__ = [
     "build_pairs",
     "count_cooccurrences",
     "has_records",
+    "join_phrases",
     "mask_batch",
     "mask_tokens",
     "matching_files",
