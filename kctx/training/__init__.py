@@ -17,6 +17,7 @@ from kctx.training.reports import reports
 from kctx.training.schedules import WarmupLinearDecay
 from kctx.training.setup import Setup, default_jit, setup
 from kctx.training.step_callback import StepCallback
+from kctx.training.word_progress import WordProgress
 
 __all__ = [
     "AdamW",
@@ -30,6 +31,7 @@ __all__ = [
     "StopOnNonFinite",
     "TensorBoardLog",
     "WarmupLinearDecay",
+    "WordProgress",
     "default_jit",
     "fit_steps",
     "init_from",
