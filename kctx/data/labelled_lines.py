@@ -1,18 +1,23 @@
 """Labelled lines of text as rows of fastText's input table."""
 
 import collections
+from typing import NamedTuple
 
 import numpy as np
 
+from kctx.arguments import check_count
 from kctx.data.text_blocks import ALL_WHITE_SPACE, as_word, split_tokens, text_blocks, text_files
 from kctx.vectors.line_features import concatenated
+from kctx.vectors.subwords import END_OF_SENTENCE
 
-END_OF_SENTENCE = "</s>"
 _LINES_AT_ONCE = 10_000
+_END = END_OF_SENTENCE.encode("utf-8")
 
 
 def read_labelled_lines(files, label_prefix="__label__", progress=True):
     """Reads lines as fastText's: tokens, those that begin with the prefix being labels.
+
+    As in the reference a token `</s>` ends a line, and labels may stand anywhere in it.
 
     Args:
         files: file name or list of them.
@@ -28,16 +33,25 @@ def read_labelled_lines(files, label_prefix="__label__", progress=True):
     lines, prefix = [], label_prefix.encode("utf-8")
     for block in text_blocks(text_files(files), "reading", progress):
         for line in block.split(b"\n")[:-1]:
-            tokens = split_tokens(line, ALL_WHITE_SPACE)
-            labels = [as_word(token) for token in tokens if token.startswith(prefix)]
-            words = [as_word(token) for token in tokens if not token.startswith(prefix)]
-            lines.append((labels, words))
+            for tokens in _sentences(split_tokens(line, ALL_WHITE_SPACE)):
+                labels = [as_word(token) for token in tokens if token.startswith(prefix)]
+                words = [as_word(token) for token in tokens if not token.startswith(prefix)]
+                lines.append((labels, words))
     if not any(labels for labels, _ in lines):
         raise ValueError(
             f"No line has a label: none of the tokens of {len(lines):,} lines begins with "
             f"label_prefix={label_prefix!r}"
         )
     return lines
+
+
+def _sentences(tokens):
+    """The pieces between tokens `</s>`, nearly always one."""
+    while _END in tokens:
+        place = tokens.index(_END)
+        yield tokens[:place]
+        tokens = tokens[place + 1 :]
+    yield tokens
 
 
 class LabelledLines:
@@ -85,16 +99,31 @@ class LabelledLines:
         return len(self.offsets) - 1
 
 
-def count_labelled_lines(lines, min_count=1, min_count_label=0):
+class LabelledVocabulary(NamedTuple):
     """Words and labels of labelled lines, most frequent first.
+
+    Attributes:
+        words, labels: list of str.
+        counts, label_counts: int64, how often each occurs.
+        num_tokens: int, all words, labels and line ends, rare ones included.
+    """
+
+    words: list
+    counts: np.ndarray
+    labels: list
+    label_counts: np.ndarray
+    num_tokens: int
+
+
+def count_labelled_lines(lines, min_count=1, min_count_label=0):
+    """Counts words and labels; `</s>` is a word, as often as there are lines.
 
     Args:
         lines: list of (labels, words) pairs of lists of str.
         min_count, min_count_label: int, rarer words and labels are left out.
 
     Returns:
-        (words, counts, labels, label counts): lists of str and int64 arrays. `</s>` is a word, as
-        often as there are lines.
+        `LabelledVocabulary`
 
     Raises:
         ValueError: no word or no label is left.
@@ -104,16 +133,20 @@ def count_labelled_lines(lines, min_count=1, min_count_label=0):
         labels.update(of_line)
         words.update(tokens)
         words[END_OF_SENTENCE] += 1
-    found = []
-    for name, counter, least in (
-        ("min_count", words, min_count),
-        ("min_count_label", labels, min_count_label),
-    ):
-        kept = sorted(
-            ((entry, count) for entry, count in counter.items() if count >= least),
-            key=lambda entry: -entry[1],
+    return LabelledVocabulary(
+        *_frequent(words, "words", "min_count", min_count),
+        *_frequent(labels, "labels", "min_count_label", min_count_label),
+        words.total() + labels.total(),
+    )
+
+
+def _frequent(counter, what, argument, least):
+    """Entries that occur often enough, and their counts, in falling order."""
+    check_count(argument, least, least=0)
+    kept = [(entry, count) for entry, count in counter.most_common() if count >= least]
+    if not kept:
+        raise ValueError(
+            f"None of {len(counter):,} {what} occurs {argument}={least} times, the most frequent "
+            f"one {max(counter.values(), default=0):,} times"
         )
-        if not kept:
-            raise ValueError(f"Nothing is left of {len(counter)} words or labels: {name}={least}")
-        found += [[entry for entry, _ in kept], np.array([count for _, count in kept], np.int64)]
-    return tuple(found)
+    return [entry for entry, _ in kept], np.array([count for _, count in kept], np.int64)

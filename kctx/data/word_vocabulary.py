@@ -63,6 +63,7 @@ class WordVocabulary:
         max_size=None,
         white_space=PLAIN_WHITE_SPACE,
         order="first",
+        line_end=None,
         progress=True,
     ):
         """Counts the words of text split at white space.
@@ -78,6 +79,8 @@ class WordVocabulary:
             white_space: where to split, see `kctx.data.text_blocks`.
             order: of words with equal counts: "first", by first appearance (word2vec), or
                 "bytes", alphabetical by bytes (GloVe).
+            line_end: str, a word that every line's end counts as: `</s>` in fastText. Default:
+                none.
             progress: whether to show a bar.
 
         Raises:
@@ -99,6 +102,8 @@ class WordVocabulary:
             num_lines += block.count(b"\n")
             if len(counter) > _MOST_TYPES:
                 forgotten += _forget_rare(counter)
+        if line_end is not None:
+            counter[as_bytes(line_end)] += num_lines
         num_tokens = counter.total() + forgotten
         kept = [(token, count) for token, count in counter.items() if count >= min_count]
         if not kept:
