@@ -35,7 +35,15 @@ ALLOWED = {
         "rich",
     },
     "kctx/preprocessors": {"kctx.tokenizers", "kctx.vectors", "tensorflow", "numpy"},
-    "kctx/data": {"tensorflow", "numpy", "scipy", "tokenizers", "rich", "kctx.tokenizers"},
+    "kctx/data": {
+        "tensorflow",
+        "numpy",
+        "scipy",
+        "tokenizers",
+        "rich",
+        "kctx.tokenizers",
+        "kctx.vectors",
+    },
     "kctx/ngrams": {"numpy", "rich", "apache_beam (inside)"},
     "kctx/training": {"keras", "numpy", "rich", "kctx.weights"},
     "kctx/evaluation": {
@@ -110,6 +118,7 @@ SHARED_BY_MODELS = {
 # The only places that may ask for the backend or import one. Each has a plain twin that it is
 # tested against, or guards a promise that Keras alone does not keep.
 KNOWS_BACKEND = {
+    "kctx/layers/bags.py": "sums of bags without a copy of the table",
     "kctx/layers/checked_inputs.py": "errors lose no weights under JAX",
     "kctx/layers/devices.py": "what is cheap depends on where it is done",
     "kctx/layers/dropout.py": "cheap random numbers on a CPU",

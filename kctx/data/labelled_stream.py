@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from kctx.arguments import check_count
 from kctx.data.ahead import ahead
-from kctx.data.huffman import huffman_tree
 from kctx.data.word_sampling import NoiseTable, noise_probabilities
+from kctx.vectors.huffman import huffman_tree
 
 _FILL = 256  # numbers of features are rounded up to it, so that few shapes are compiled
 OBJECTIVES = ("softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all")

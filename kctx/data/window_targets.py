@@ -3,8 +3,8 @@
 import numpy as np
 
 from kctx.arguments import check_count
-from kctx.data.huffman import huffman_tree
 from kctx.data.word_sampling import NoiseTable, noise_probabilities
+from kctx.vectors.huffman import huffman_tree
 
 _FILL = 16  # numbers of nodes are rounded up to it, so that few shapes are compiled
 

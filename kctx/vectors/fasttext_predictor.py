@@ -5,15 +5,14 @@ end of a line counts as a token, `</s>`; 1e-5 is added before a logarithm; "ns" 
 label a probability of its own, by a table of 512 steps.
 """
 
-import re
-
 import numpy as np
 
+from kctx.vectors.huffman import huffman_tree
+from kctx.vectors.line_features import LineFeatures, line_tokens
 from kctx.vectors.subword_table import sums_of_rows
-from kctx.vectors.subwords import END_OF_SENTENCE, hash_tokens, word_ngram_ids
+from kctx.vectors.subwords import END_OF_SENTENCE
 from kctx.vectors.tables import DenseTable, as_table
 
-_SPACE = re.compile("[ \n\r\t\v\f\0]+")
 _LOG_FLOOR = np.float32(1e-5)
 _SIGMOID_STEPS, _SIGMOID_LIMIT = 512, 8
 _LINES_AT_ONCE, _SCORES_AT_ONCE = 4096, 4_000_000
@@ -37,12 +36,17 @@ class FastTextPredictor:
                 f"Only supervised models predict labels. Received: a {model.arguments.model} model"
             )
         self.labels, self.label_prefix = list(model.labels), label_prefix
-        self.loss, self.arguments = model.arguments.loss, model.arguments
-        self._index = dict(zip(model.words, range(len(model.words)), strict=True))
-        self._known_labels = set(self.labels)
-        self._inputs, self._rows = as_table(model.inputs), model.subword_rows
+        self.loss, self._known_labels = model.arguments.loss, set(self.labels)
+        # Files may ask for n-grams of words, and have no bucket for them.
+        word_ngrams = model.arguments.word_ngrams if model.subwords.buckets else 1
+        self._features = LineFeatures(
+            model.words, model.subwords, max(word_ngrams, 1), model.prune_map
+        )
+        self._inputs = as_table(model.inputs)
         self._outputs = as_table(model.outputs).chunk(0, len(self.labels))
-        self._tree = huffman_tree(model.label_counts) if self.loss == "hs" else None
+        self._tree = None  # also where there is one label, whose path is empty
+        if self.loss == "hs" and len(self.labels) > 1:
+            self._tree = huffman_tree(model.label_counts)
 
     def predict(self, texts, k=1, threshold=0.0):
         """The most probable labels.
@@ -117,80 +121,42 @@ class FastTextPredictor:
 
     def _hidden(self, lines):
         """(N, D) means of the features of lines, and (N,) whether a line has any."""
-        places, flat, offsets = {}, [], [0]
-        for line in lines:
-            flat += [places.setdefault(token, len(places)) for token in self._tokens(line)]
-            offsets.append(len(flat))
-        flat, offsets = np.array(flat, np.int64), np.array(offsets, np.int64)
-        tokens = list(places)
-        word_ids = np.fromiter((self._index.get(t, -1) for t in tokens), np.int64, len(tokens))
-        rows, row_offsets = self._rows.of_words(tokens, word_ids)
+        tokens, places, offsets = self._features.distinct([self._words(line) for line in lines])
+        rows, row_offsets = self._features.of_tokens(tokens)
         token_sums = sums_of_rows(self._inputs, rows, row_offsets)
-        sums = sums_of_rows(DenseTable(token_sums), flat, offsets)
-        before = np.concatenate([[0], np.cumsum(np.diff(row_offsets)[flat])])
+        sums = sums_of_rows(DenseTable(token_sums), places, offsets)
+        before = np.concatenate([[0], np.cumsum(np.diff(row_offsets)[places])])
         counts = np.diff(before[offsets])
-        n = self.arguments.word_ngrams
-        if n > 1 and self.arguments.buckets > 0:
-            ids, id_offsets = word_ngram_ids(
-                hash_tokens(tokens)[flat], n, self.arguments.buckets, offsets
-            )
-            rows, row_offsets = self._rows.of_buckets(ids, id_offsets)
+        rows, row_offsets = self._features.of_word_ngrams(tokens, places, offsets)
+        if len(rows):
             sums += sums_of_rows(self._inputs, rows, row_offsets)
             counts += np.diff(row_offsets)
         scales = (1.0 / np.maximum(counts, 1)).astype(np.float32)
         return sums * scales[:, None], counts > 0
 
-    def _tokens(self, line):
-        """The words of a line, without labels, up to and with the end of the sentence."""
-        words = []
-        for token in _SPACE.split(line):
-            if token == END_OF_SENTENCE:
-                break
-            is_label = token in self._known_labels or token.startswith(self.label_prefix)
-            if token in self._index or (token and not is_label):
-                words.append(token)
-        words.append(END_OF_SENTENCE)
-        return words
+    def _words(self, line):
+        """The words of a line, without labels, up to the end of the sentence."""
+        tokens = line_tokens(line)
+        if END_OF_SENTENCE in tokens:
+            tokens = tokens[: tokens.index(END_OF_SENTENCE)]
+        known = self._features.ids
+        return [token for token in tokens if token in known or not self._is_label(token)]
 
-
-def huffman_tree(counts):
-    """The tree of hierarchical softmax, as fastText builds it.
-
-    Args:
-        counts: (L,) int64 of the labels, or words, in falling order.
-
-    Returns:
-        (L - 1, 2) int64: the two children of node L + i; numbers below L are leaves, and the last
-        node is the root. The second child is that of the bit 1.
-    """
-    size = len(counts)
-    weights = [int(c) for c in counts] + [10**15] * (size - 1)
-    children = np.zeros((max(size - 1, 0), 2), np.int64)
-    leaf, node = size - 1, size
-    for new in range(size, 2 * size - 1):
-        pair = []
-        for _ in range(2):
-            if leaf >= 0 and weights[leaf] < weights[node]:
-                pair.append(leaf)
-                leaf -= 1
-            else:
-                pair.append(node)
-                node += 1
-        children[new - size] = pair
-        weights[new] = weights[pair[0]] + weights[pair[1]]
-    return children
+    def _is_label(self, token):
+        return token in self._known_labels or token.startswith(self.label_prefix)
 
 
 def _path_log_probabilities(hidden, outputs, tree):
     """(N, L) logarithms of the probability of each leaf: the sums along its path."""
-    size = len(tree) + 1
-    scores = np.zeros((2 * size - 1, len(hidden)), np.float32)
-    right = 1 / (1 + np.exp(-(outputs[: size - 1] @ hidden.T)))
-    left_logs, right_logs = np.log(1 - right + _LOG_FLOOR), np.log(right + _LOG_FLOOR)
-    for i in range(size - 2, -1, -1):  # the root is last, and children come before their parents
-        scores[tree[i, 0]] = scores[size + i] + left_logs[i]
-        scores[tree[i, 1]] = scores[size + i] + right_logs[i]
-    return scores[:size].T
+    if tree is None:
+        return np.zeros((len(hidden), 1), np.float32)
+    ones = 1 / (1 + np.exp(-(outputs[:-1] @ hidden.T)))  # (nodes, N)
+    logs = np.log(np.stack([1 - ones, ones]) + _LOG_FLOOR)  # of the bits 0 and 1
+    scores = np.zeros((len(tree.lengths), len(hidden)), np.float32)
+    for depth in range(tree.codes.shape[1]):
+        inside = np.flatnonzero(tree.lengths > depth)
+        scores[inside] += logs[tree.codes[inside, depth], tree.points[inside, depth]]
+    return scores.T
 
 
 def _softmax(logits):

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from kctx.arguments import check_count
 from kctx.vectors.subword_table import SubwordRows
 from kctx.vectors.subwords import END_OF_SENTENCE, hash_tokens, word_ngram_ids
 
@@ -23,41 +24,69 @@ class LineFeatures:
 
     Args:
         words: list of str, the vocabulary.
-        subwords: `Subwords`.
-        word_ngrams: n, int, longest n-gram of words; 1: none.
+        subwords: `Subwords`; its buckets are those of n-grams of words, too.
+        word_ngrams: n, int, longest n-gram of words; 1: none. Default 1.
         prune_map: as `SubwordRows`.
+
+    Raises:
+        ValueError: n-grams of words without buckets.
     """
 
     def __init__(self, words, subwords, word_ngrams=1, prune_map=None):
+        check_count("word_ngrams", word_ngrams)
+        if word_ngrams > 1 and not subwords.buckets:
+            raise ValueError(
+                "N-grams of words need buckets. "
+                f"Received: word_ngrams={word_ngrams}, subwords={subwords!r}"
+            )
         self.ids = dict(zip(words, range(len(words)), strict=True))
         self.rows = SubwordRows(words, subwords, prune_map)
         self.word_ngrams, self.buckets = word_ngrams, subwords.buckets
 
-    def of_lines(self, lines):
-        """Rows of many lines.
+    def distinct(self, lines):
+        """The different tokens of many lines.
 
         Args:
             lines: list of lists of str, the tokens of each, without labels and without `</s>`.
 
         Returns:
-            (rows, offsets): int64 (K,), of all lines, one after the other; int64 (N + 1,).
+            (tokens, places, offsets): list of str; int64 (T,), the place in it of each token of
+            all lines, `</s>` behind each line; int64 (N + 1,), where those of each line begin.
         """
-        places, flat, offsets = {}, [], [0]
+        known, places, offsets = {}, [], [0]
         for line in lines:
-            flat += [places.setdefault(token, len(places)) for token in line]
-            flat.append(places.setdefault(END_OF_SENTENCE, len(places)))
-            offsets.append(len(flat))
-        flat, offsets = np.array(flat, np.int64), np.array(offsets, np.int64)
-        tokens = list(places)
-        known = np.fromiter((self.ids.get(token, -1) for token in tokens), np.int64, len(tokens))
-        rows, starts = concatenated(*self.rows.of_words(tokens, known), flat)
-        ends = starts[offsets]
-        if self.word_ngrams < 2 or not self.buckets:
-            return rows, ends
-        hashes = hash_tokens(tokens)[flat]
-        more, bounds = self.rows.of_buckets(
+            places += [known.setdefault(token, len(known)) for token in line]
+            places.append(known.setdefault(END_OF_SENTENCE, len(known)))
+            offsets.append(len(places))
+        return list(known), np.array(places, np.int64), np.array(offsets, np.int64)
+
+    def of_tokens(self, tokens):
+        """(rows, offsets) of different tokens: their own and those of n-grams of characters."""
+        ids = np.fromiter((self.ids.get(token, -1) for token in tokens), np.int64, len(tokens))
+        return self.rows.of_words(tokens, ids)
+
+    def of_word_ngrams(self, tokens, places, offsets):
+        """(rows, offsets) of each line's n-grams of words; takes what `distinct` gives."""
+        if self.word_ngrams < 2:
+            return np.zeros(0, np.int64), np.zeros(len(offsets), np.int64)
+        hashes = hash_tokens(tokens)[places]
+        return self.rows.of_buckets(
             *word_ngram_ids(hashes, self.word_ngrams, self.buckets, offsets)
         )
+
+    def of_lines(self, lines):
+        """Rows of many lines.
+
+        Args:
+            lines: as `distinct`.
+
+        Returns:
+            (rows, offsets): int64 (K,), of all lines, one after the other; int64 (N + 1,).
+        """
+        tokens, places, offsets = self.distinct(lines)
+        rows, starts = concatenated(*self.of_tokens(tokens), places)
+        ends = starts[offsets]
+        more, bounds = self.of_word_ngrams(tokens, places, offsets)
         return np.insert(rows, np.repeat(ends[1:], np.diff(bounds)), more), ends + bounds
 
 

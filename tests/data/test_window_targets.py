@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kctx.data.huffman import huffman_tree
 from kctx.data.window_targets import HierarchicalSoftmax, NegativeSampling
+from kctx.vectors.huffman import huffman_tree
 
 pytestmark = pytest.mark.once
 

@@ -12,9 +12,9 @@ from kctx.data import (
     WindowStream,
     WordVocabulary,
 )
-from kctx.data.huffman import huffman_tree
 from kctx.models import Word2Vec
 from kctx.models.word2vec_in_order import Word2VecInOrder
+from kctx.vectors.huffman import huffman_tree
 from tests.layers.window_loops import by_loops, rows_of
 
 VARIANTS = [

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from kctx.convert import save_vectors
-from kctx.data.huffman import huffman_tree
 from kctx.models.word2vec_in_order import (
     Word2VecInOrder,
     initial_table,
@@ -14,6 +13,7 @@ from kctx.models.word2vec_in_order import (
     sigmoid_table,
 )
 from kctx.vectors import Vectors
+from kctx.vectors.huffman import huffman_tree
 
 pytestmark = pytest.mark.once
 

@@ -5,7 +5,6 @@ import pytest
 
 from kctx.convert import FastTextArguments, FastTextFile
 from kctx.vectors import FastTextPredictor
-from kctx.vectors.fasttext_predictor import huffman_tree
 
 pytestmark = pytest.mark.once
 
@@ -66,10 +65,30 @@ def test_hierarchical_softmax_sums_to_one():
     assert sum(x for _, x in answers) == pytest.approx(1, abs=1e-3)
 
 
-def test_tree():
-    # The two rarest join first, then the node 3 with the most frequent.
-    assert huffman_tree([5, 3, 1]).tolist() == [[2, 1], [3, 0]]
-    assert huffman_tree([4]).tolist() == []
+def test_hierarchical_softmax_by_hand():
+    """The two rarest join first, then the node 0 with the most frequent, which gets bit 1."""
+    file = model("hs")
+    hidden = np.array([1, 1])  # of "good bad" and the end of the line
+    file.outputs = np.array([[0.5, 0.2], [-0.4, 0.1], [9, 9]], "float32")
+    one, root = 1 / (1 + np.exp(-(file.outputs[:2] @ hidden)))
+    expected = {"up": root, "down": (1 - root) * one, "flat": (1 - root) * (1 - one)}
+    answers = dict(FastTextPredictor(file).predict("good bad", k=-1))
+    for label, probability in expected.items():
+        assert answers[f"__label__{label}"] == pytest.approx(probability, abs=3e-5)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "hs", "ns", "ova"])
+def test_one_label(loss):
+    file = model(loss)
+    file.labels, file.label_counts, file.outputs = ["__label__up"], np.array([5]), file.outputs[:1]
+    ((label, probability),) = FastTextPredictor(file).predict("good", k=-1)
+    assert label == "__label__up" and 0.8 < probability <= 1.0001
+
+
+def test_word_ngrams_without_buckets_are_none():
+    """A header may ask for them; fastText itself has no row to give them."""
+    answers = FastTextPredictor(model(word_ngrams=3)).predict("good bad", k=-1)
+    assert answers == FastTextPredictor(model()).predict("good bad", k=-1)
 
 
 def test_wrong_arguments():

@@ -5,7 +5,7 @@ import heapq
 import numpy as np
 import pytest
 
-from kctx.data.huffman import huffman_tree
+from kctx.vectors.huffman import huffman_tree
 
 pytestmark = pytest.mark.once
 
