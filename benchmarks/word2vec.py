@@ -357,14 +357,14 @@ def quality(cell, text, options):
         for name in workers:
             if name == "gensim, file":
                 continue
-            for epochs in range(1, options.epochs + 1):
+            for epochs in range(1, options.most_epochs + 1):
                 row = scores(name, epochs)
                 reaches = row["similarity"] >= peer["similarity"]
                 ratio = peer["seconds"] / row["seconds"]
                 rows.append({**row, "ratio_of_time": ratio, "reaches": reaches})
                 if reaches:
                     break
-            if rows[-1]["epochs"] != options.epochs:
+            if rows[-1]["epochs"] < options.epochs:
                 row = scores(name, options.epochs)  # the same number of epochs as gensim
                 ratio = peer["seconds"] / row["seconds"]
                 reaches = row["similarity"] >= peer["similarity"]
@@ -436,6 +436,9 @@ def main():
     parser.add_argument("--stream", default="{}", help="JSON: more options of our WindowStream")
     parser.add_argument("--gensim-rate", type=float, help="gensim's first rate; default: its own")
     parser.add_argument("--epochs", type=int, default=5, help="of gensim, for quality")
+    parser.add_argument(
+        "--most-epochs", type=int, default=10, help="of ours, in search of gensim's quality"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5, help="at most so many rounds a cell")
     parser.add_argument("--seconds", type=float, default=240, help="at most so long a cell")
