@@ -189,7 +189,6 @@ def main(config):
         ),
         resume=config.resume,
         callbacks=[
-            training.StopOnNonFinite(),
             training.WordProgress(stream.words_per_batch, stream.total_steps, shown),
             training.CSVLog(config.output / "log.csv", shown),
             training.TensorBoardLog(config.output / "tensorboard", shown),

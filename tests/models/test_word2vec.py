@@ -171,6 +171,36 @@ def test_learns(architecture, objective):
     assert min(within) > max(between) + 0.1, (min(within), max(between))
 
 
+@pytest.mark.once
+@pytest.mark.parametrize(("architecture", "rate"), [("skip_gram", 0.05), ("cbow", 0.1)])
+def test_fast_and_plain_path_find_the_same_neighbours(architecture, rate):
+    """Shared negatives and values before the step change the numbers, not what is learnt."""
+    counts = np.r_[len(LINES), VOCABULARY.counts]  # with the ends of lines
+    plain = Word2VecInOrder(
+        counts, 8, architecture, None, 5, window=2, sample=0, learning_rate=rate, epochs=5
+    )
+    plain.train([[VOCABULARY.words.index(word) + 1 for word in line.split()] for line in LINES])
+    model = Word2Vec(SIZE, 8, architecture)
+    in_stream(
+        model,
+        stream_of(
+            "negative_sampling",
+            learning_rate=rate,
+            row_rates="sum",
+            epochs=5,
+            step_blocks=1,
+            steps=4,
+        ),
+    )
+
+    def cosines(table):
+        units = table / np.linalg.norm(table, axis=1, keepdims=True)
+        return (units @ units.T)[np.triu_indices(SIZE, 1)]
+
+    agree = np.corrcoef(cosines(array(model.input_table)), cosines(plain.input_table[1:]))[0, 1]
+    assert agree > 0.9, agree
+
+
 def test_numbers_of_parameters():
     for objective, rows in (("negative_sampling", 2 * 10), ("hierarchical_softmax", 2 * 10 - 1)):
         assert Word2Vec(10, 4, objective=objective).count_params() == rows * 4

@@ -139,6 +139,17 @@ def test_errors_before_any_training(recipe, corpus, tmp_path):
         run(recipe, corpus, tmp_path / "run", min_count=99999)
 
 
+def test_any_bytes(recipe, tmp_path):
+    """CRLF, invalid UTF-8, zero bytes, a huge word, `</s>`: all words come back."""
+    words = [b"caf\xe9", b"\xff\xfe", b"nul\0", b"</s>", "日本".encode(), b"x" * 100_000, b"the"]
+    text = tmp_path / "text.txt"
+    text.write_bytes(b"".join(b" ".join(words) + b"\r\n" for _ in range(9)))
+    run(recipe, text, tmp_path / "run", epochs=1)
+    expected = {word.decode("utf-8", "surrogateescape") for word in words}
+    assert set(convert.load_vectors(tmp_path / "run" / "vectors.bin")[0].words) == expected
+    assert set(Vectors.load(tmp_path / "run" / "vectors").words) == expected
+
+
 def test_help(recipe, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["pretrain_word2vec.py", "--help"])
     with pytest.raises(SystemExit) as end:
