@@ -226,7 +226,14 @@ ENTRIES = [
 # Bases that are not used by themselves.
 ABSTRACT = {layers.CheckedInputs, models.Encoder, objectives.Objective}
 # Not called on inputs as layers are: they have tests of their own in tests/models.
-TESTED_APART = {models.RaggedEncoder, models.Word2Vec}
+TESTED_APART = {
+    models.FastText,
+    models.FastTextClassifier,
+    models.GloVe,
+    models.GloVe,
+    models.RaggedEncoder,
+    models.Word2Vec,
+}
 
 
 def joint():

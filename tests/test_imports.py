@@ -125,7 +125,6 @@ KNOWS_BACKEND = {
     "kctx/layers/fast_product.py": "fast matrix products on a CPU",
     "kctx/layers/sparse_rows.py": "rows of large tables change in place",
     "kctx/layers/table_rows.py": "rows between tables and NumPy",
-    "kctx/models/glove.py": "JAX keeps variables apart during an epoch",
     "kctx/models/sparse_model.py": "Keras' signature of a training step differs by backend",
     "kctx/layers/id_check.py": "ids outside a table raise on every backend",
     "kctx/training": "optimizers, loss scaling and setup",

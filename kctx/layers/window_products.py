@@ -14,7 +14,18 @@ from keras import ops
 
 from kctx.layers.sparse_rows import add_rows, read_rows
 
+ARCHITECTURES = ("skip_gram", "cbow")
+OBJECTIVES = ("negative_sampling", "hierarchical_softmax")
 _LOSS_SHARE = 8  # the loss is measured on every eighth block of a step
+
+
+def check_targets(objective, batch):
+    """Raises a `ValueError` if a batch has the targets of another objective."""
+    if ("negatives" in batch) != (objective == "negative_sampling"):
+        raise ValueError(
+            "The targets of the stream must be those of the model. Received: "
+            f"objective={objective!r}, batches with {', '.join(sorted(batch))}"
+        )
 
 
 def window_step(

@@ -2,6 +2,8 @@
 
 from kctx.models.bert import BERT
 from kctx.models.encoder import Encoder
+from kctx.models.fasttext import FastText
+from kctx.models.fasttext_classifier import FastTextClassifier
 from kctx.models.glove import PARTS as GLOVE_PARTS
 from kctx.models.glove import GloVe
 from kctx.models.nnlm import NNLM
@@ -15,6 +17,8 @@ __all__ = [
     "GLOVE_PARTS",
     "NNLM",
     "Encoder",
+    "FastText",
+    "FastTextClassifier",
     "GloVe",
     "RaggedEncoder",
     "StaticEncoder",

@@ -3,9 +3,10 @@
 import keras
 from keras import ops
 
+from kctx.arguments import check_choice, check_count
 from kctx.layers.bags import bag_sums
 from kctx.layers.sparse_rows import add_rows
-from kctx.layers.window_products import window_step
+from kctx.layers.window_products import ARCHITECTURES, OBJECTIVES, check_targets, window_step
 from kctx.models.sparse_model import SparseModel
 
 _OF_BATCH = {"features", "feature_words", "feature_scales", "word_sizes", "positions"}
@@ -46,21 +47,12 @@ class FastText(SparseModel):
         name="fasttext",
     ):
         super().__init__(dtype=dtype, name=name)
-        for argument, value, least in (
-            ("vocabulary_size", vocabulary_size, 2),
-            ("buckets", buckets, 0),
-            ("dim", dim, 1),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"`{argument}` must be an integer of at least {least}. Received: {value!r}"
-                )
-        for argument, value, known in (
-            ("architecture", architecture, ("skip_gram", "cbow")),
-            ("objective", objective, ("negative_sampling", "hierarchical_softmax")),
-        ):
-            if value not in known:
-                raise ValueError(f"`{argument}` must be one of {known}. Received: {value!r}")
+        check_count("vocabulary_size", vocabulary_size, least=2)
+        check_count("buckets", buckets, least=0)
+        check_count("dim", dim)
+        check_count("num_negatives", num_negatives)
+        check_choice("architecture", architecture, ARCHITECTURES)
+        check_choice("objective", objective, OBJECTIVES)
         self.vocabulary_size, self.buckets, self.dim = vocabulary_size, buckets, dim
         self.architecture, self.objective = architecture, objective
         self.num_negatives, self.seed = num_negatives, seed
@@ -84,6 +76,7 @@ class FastText(SparseModel):
         change of each word is added to all its rows. So the rows, many for each word, are read and
         written once for a batch of thousands of words.
         """
+        check_targets(self.objective, batch)
         features, owners = batch["features"], batch["feature_words"]
         sizes, positions = batch["word_sizes"], batch["positions"]
         places = ops.shape(sizes)[0]

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kctx.arguments import check_choice, check_count
 from kctx.layers.bags import bag_sums
 from kctx.layers.sparse_rows import add_rows, read_rows
 from kctx.models.sparse_model import SparseModel
@@ -44,18 +45,11 @@ class FastTextClassifier(SparseModel):
         name="fasttext_classifier",
     ):
         super().__init__(dtype=dtype, name=name)
-        for argument, value, least in (
-            ("vocabulary_size", vocabulary_size, 1),
-            ("num_labels", num_labels, 1),
-            ("buckets", buckets, 0),
-            ("dim", dim, 1),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"`{argument}` must be an integer of at least {least}. Received: {value!r}"
-                )
-        if objective not in _OBJECTIVES:
-            raise ValueError(f"`objective` must be one of {_OBJECTIVES}. Received: {objective!r}")
+        check_count("vocabulary_size", vocabulary_size)
+        check_count("num_labels", num_labels)
+        check_count("buckets", buckets, least=0)
+        check_count("dim", dim)
+        check_choice("objective", objective, _OBJECTIVES)
         self.vocabulary_size, self.num_labels, self.buckets = vocabulary_size, num_labels, buckets
         self.dim, self.objective, self.seed = dim, objective, seed
 

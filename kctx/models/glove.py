@@ -252,13 +252,10 @@ class GloVe(SparseModel):
         denominator = ops.sqrt(ops.take(squares, ids, axis=0) + square)
         return summed / ops.maximum(denominator, bound), square
 
-    def fit(self, *arguments, callbacks=None, **kwargs):
-        """As Keras' `fit`; stops at the first value that is not finite.
-
-        Raises:
-            FloatingPointError: names the pair of words; the tables hold finite values only.
-        """
-        return super().fit(*arguments, callbacks=[*(callbacks or []), _Stop()], **kwargs)
+    def non_finite_error(self, loss):
+        """The error names the pair of words; the tables hold finite values only."""
+        word1, word2 = ops.convert_to_numpy(self.bad_pair).tolist()
+        return self.not_finite(word1, word2, f"cost={loss}")
 
     def _stateless_step(self, state, batch):
         try:
@@ -343,16 +340,3 @@ class GloVe(SparseModel):
             "damping": self.damping,
             "name": self.name,
         }
-
-
-class _Stop(keras.callbacks.Callback):
-    """Turns a loss that is not finite into an error that names the pair."""
-
-    def on_train_batch_end(self, batch, logs=None):
-        loss = float((logs or {}).get("loss", 0.0))
-        if math.isfinite(loss):
-            return
-        if keras.config.backend() == "jax":
-            self.model.jax_state_sync()
-        word1, word2 = ops.convert_to_numpy(self.model.bad_pair).tolist()
-        raise self.model.not_finite(word1, word2, f"cost={loss}")

@@ -1,5 +1,7 @@
 """The base of models whose step changes a few rows of large tables."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -41,11 +43,23 @@ class SparseModel(keras.Model):
                 under TensorFlow and for `batches()` elsewhere, where tf.data would cost more than
                 the step.
             **kwargs: as there; `shuffle` is of no meaning.
+
+        Raises:
+            FloatingPointError: the loss is NaN or infinite, as after a rate that is too high.
         """
         if hasattr(x, "batches"):
             x = x.dataset() if keras.config.backend() == "tensorflow" else x.batches()
         kwargs.setdefault("shuffle", False)
+        # First, so that no other callback writes what went wrong.
+        kwargs["callbacks"] = [_StopOnNonFinite(), *(kwargs.get("callbacks") or [])]
         return super().fit(x, **kwargs)
+
+    def non_finite_error(self, loss):
+        """The error of a loss that is not finite; the variables are up to date."""
+        return FloatingPointError(
+            f"The loss is not finite: loss={loss}. A lower learning rate keeps training from "
+            "diverging"
+        )
 
     def update(self, batch):
         """One step on the weights: changes them and returns (sum of losses, their number).
@@ -93,3 +107,15 @@ class SparseModel(keras.Model):
             logs = self._step(batch)
         state = tuple([scope.get_current_value(variable) for variable in group] for group in groups)
         return logs, state
+
+
+class _StopOnNonFinite(keras.callbacks.Callback):
+    """Ends training at the first loss that is not finite."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        loss = float((logs or {}).get("loss", 0.0))
+        if not math.isfinite(loss):
+            if keras.config.backend() == "jax":
+                # Else the values stay apart from the variables.
+                self.model.jax_state_sync()
+            raise self.model.non_finite_error(loss)

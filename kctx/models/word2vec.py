@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from kctx.arguments import check_count
+from kctx.arguments import check_choice, check_count
 from kctx.layers.sparse_rows import add_rows, read_rows
-from kctx.layers.window_products import window_step
+from kctx.layers.window_products import ARCHITECTURES, OBJECTIVES, check_targets, window_step
 from kctx.models.sparse_model import SparseModel
 
 
@@ -52,14 +52,8 @@ class Word2Vec(SparseModel):
         check_count("vocabulary_size", vocabulary_size, least=2)
         check_count("dim", dim)
         check_count("num_negatives", num_negatives)
-        for argument, value, known in (
-            ("architecture", architecture, ("skip_gram", "cbow")),
-            ("objective", objective, ("negative_sampling", "hierarchical_softmax")),
-        ):
-            if value not in known:
-                raise ValueError(
-                    f"`{argument}` must be one of {known}. Received: {argument}={value!r}"
-                )
+        check_choice("architecture", architecture, ARCHITECTURES)
+        check_choice("objective", objective, OBJECTIVES)
         self.vocabulary_size, self.dim = vocabulary_size, dim
         self.architecture, self.objective = architecture, objective
         self.num_negatives, self.seed = num_negatives, seed
@@ -81,11 +75,7 @@ class Word2Vec(SparseModel):
 
     def update(self, batch):
         """One batch of `kctx.data.WindowStream`: its steps, one after the other."""
-        if ("negatives" in batch) != (self.objective == "negative_sampling"):
-            raise ValueError(
-                "The targets of the stream must be those of the model. Received: "
-                f"objective={self.objective!r}, batches with {', '.join(sorted(batch))}"
-            )
+        check_targets(self.objective, batch)
         losses, counts = [], []
         for step in range(batch["words"].shape[0]):
             loss, count = self._update_step({name: value[step] for name, value in batch.items()})
