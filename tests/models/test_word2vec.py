@@ -24,6 +24,8 @@ VARIANTS = [
     ("cbow", "hierarchical_softmax"),
 ]
 every_variant = pytest.mark.parametrize(("architecture", "objective"), VARIANTS)
+# Where the four differ in nothing that is looked at; compiling takes most of the time.
+two_variants = pytest.mark.parametrize(("architecture", "objective"), [VARIANTS[0], VARIANTS[3]])
 
 
 def array(x):
@@ -155,7 +157,7 @@ def test_training_equals_loops_over_pairs(architecture, objective):
     assert loss == pytest.approx(losses / numbers, rel=1e-4)
 
 
-@every_variant
+@two_variants
 def test_learns(architecture, objective):
     """The loss falls, and words of one topic become more similar than those of the two."""
     model = Word2Vec(SIZE, 8, architecture, objective)
@@ -231,7 +233,7 @@ def test_initial_values():
     assert (tables(Word2Vec(50, 20, seed=4))[0] != inputs).any()
 
 
-@every_variant
+@two_variants
 def test_other_rows_stay_bit_for_bit(architecture, objective):
     """The vocabulary is larger than the corpus: words and nodes that do not occur stay."""
     counts = np.r_[VOCABULARY.counts, np.ones(2000, np.int64)]
@@ -307,7 +309,7 @@ def test_nothing_of_the_size_of_a_table_is_made(architecture, objective):
     assert 100 < largest_made(model, batch) < 100_000 * 8 / 2
 
 
-@every_variant
+@two_variants
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(architecture, objective, policy):
     options = {"learning_rate": 0.2}
