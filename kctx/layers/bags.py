@@ -8,7 +8,8 @@ from kctx.layers.sparse_rows import read_rows
 
 def bag_sums_plain(table, ids, bags, num_bags):
     """`bag_sums` by the means of Keras alone."""
-    return ops.segment_sum(ops.take(table, ids, axis=0), bags, num_segments=num_bags)
+    # One more bag takes what is to be dropped.
+    return ops.segment_sum(ops.take(table, ids, axis=0), bags, num_bags + 1)[:num_bags]
 
 
 def bag_sums(table, ids, bags, num_bags):
@@ -17,7 +18,7 @@ def bag_sums(table, ids, bags, num_bags):
     Args:
         table: `keras.Variable` (V, D).
         ids: int32 (E,), rows of all bags, one bag after the other.
-        bags: int32 (E,), in rising order: the bag of each; a number beyond the last bag drops it.
+        bags: int32 (E,), in rising order: the bag of each; `num_bags` drops it.
         num_bags: int, static.
 
     Returns:
