@@ -74,7 +74,6 @@ class Candidate:
         self.stream = self.data.CooccurrenceStream(
             shuffled, size, seed=seed, static_shapes=not self.model.on_cpu
         )
-        self.batches = self.stream.dataset()
 
     def time(self, repeats):
         """Seconds of a count, or of an epoch of `repeats`."""
@@ -146,7 +145,7 @@ class Candidate:
 
     def _fit(self, epochs):
         history = self.model.fit(
-            self.batches,
+            self.stream,
             steps_per_epoch=self.stream.steps_per_epoch,
             epochs=epochs,
             shuffle=False,

@@ -152,7 +152,7 @@ def main(config):
     counted = ("window", "symmetric", "distance_weighting", "min_count", "max_size")
     history = training.fit_steps(
         model,
-        stream.dataset,
+        lambda: stream,
         total_steps=every * config.epochs,
         every=every,
         checkpoints=training.Checkpoints(

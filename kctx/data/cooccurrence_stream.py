@@ -80,17 +80,19 @@ class CooccurrenceStream:
             "log_values": tf.TensorSpec((size,), tf.float32),
             "num_records": tf.TensorSpec((), tf.int32),
         }
-        dataset = tf.data.Dataset.from_generator(self.batches, output_signature=signature)
+        dataset = tf.data.Dataset.from_generator(
+            lambda: (batch for (batch,) in self.batches()), output_signature=signature
+        )
         return dataset.prefetch(prefetch)
 
     def batches(self):
-        """Yields the batches of `dataset` as arrays."""
+        """Yields the batches of `dataset` as arrays, each in a tuple, as Keras takes generators."""
         epoch, offset = divmod(self._first_step, self.steps_per_epoch)
         while True:
             order = np.random.default_rng([self.seed, epoch]).permutation(self.steps_per_epoch)
             for number in order[offset:]:
                 start = int(number) * self.batch_size
-                yield self._batch(np.asarray(self.records[start : start + self.batch_size]))
+                yield (self._batch(np.asarray(self.records[start : start + self.batch_size])),)
             epoch, offset = epoch + 1, 0
 
     def _batch(self, records):
@@ -106,7 +108,7 @@ class CooccurrenceStream:
             "context_places": contexts[order],
             "context_order": place[_sorted_order(contexts, len(context_ids))],
             "log_values": np.log(records["value"][order]).astype(np.float32),
-            "num_records": np.int32(len(records)),
+            "num_records": np.array(len(records), np.int32),
         }
         return self._padded(batch) if self.static_shapes else batch
 

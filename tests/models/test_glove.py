@@ -164,8 +164,7 @@ def test_only_rows_of_the_batch_change():
     records = np.array([(2, 5, 3.0)], RECORD)
     model = GloVe(6, 4)
     before = model.parameters()
-    stream = CooccurrenceStream(records, 6)
-    model.fit(stream.dataset(), steps_per_epoch=1, shuffle=False, verbose=0)
+    model.fit(CooccurrenceStream(records, 6), steps_per_epoch=1, verbose=0)
     changed = np.flatnonzero((model.parameters() != before).any(axis=1))
     assert changed.tolist() == [1, 6 + 4]
 
