@@ -6,7 +6,9 @@ from kctx.arguments import check_count
 from kctx.data.word_sampling import NoiseTable, noise_probabilities
 from kctx.vectors.huffman import huffman_tree
 
-_FILL = 16  # numbers of nodes are rounded up to it, so that few shapes are compiled
+# Numbers of nodes are rounded up to it, and grow by a tenth at least, so that few shapes are
+# compiled.
+_FILL = 16
 
 
 class NegativeSampling:
@@ -53,6 +55,7 @@ class HierarchicalSoftmax:
 
     def __init__(self, counts, positive_bit=0):
         self.tree, self.positive_bit = huffman_tree(counts), positive_bit
+        self._room = 0
 
     def expected(self, share, step_blocks, block_words):
         """float (V - 1,): how many paths of a step are expected to pass each node."""
@@ -85,7 +88,9 @@ class HierarchicalSoftmax:
         rank = np.cumsum(new) - 1
         first = np.searchsorted(block[new], np.arange(number + 1))
         used = int(np.diff(first).max(initial=1))
-        used = -(-used // _FILL) * _FILL
+        if used > self._room:
+            self._room = -(-int(used * 1.1) // _FILL) * _FILL
+        used = self._room
         column = rank - first[block]
         nodes = np.zeros((number, used), np.int32)
         nodes[block[new], column[new]] = (key % nodes_of_tree)[new]
