@@ -230,7 +230,6 @@ TESTED_APART = {
     models.FastText,
     models.FastTextClassifier,
     models.GloVe,
-    models.GloVe,
     models.RaggedEncoder,
     models.Word2Vec,
 }
