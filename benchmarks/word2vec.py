@@ -47,8 +47,8 @@ MODES = ("file", "lists")
 CELLS = {
     "sg-ns": ("skip_gram", "negative_sampling", {"learning_rate": 0.05}, 0.025),
     "sg-hs": ("skip_gram", "hierarchical_softmax", {"learning_rate": 0.05}, 0.025),
-    "cbow-ns": ("cbow", "negative_sampling", {"learning_rate": 0.05}, 0.025),
-    "cbow-hs": ("cbow", "hierarchical_softmax", {"learning_rate": 0.05}, 0.025),
+    "cbow-ns": ("cbow", "negative_sampling", {"learning_rate": 0.1}, 0.025),
+    "cbow-hs": ("cbow", "hierarchical_softmax", {"learning_rate": 0.1}, 0.025),
 }
 
 
@@ -432,7 +432,7 @@ def main():
     parser.add_argument("--window", type=int, default=5)
     parser.add_argument("--sample", type=float, default=1e-3)
     parser.add_argument("--negatives", type=int, default=5)
-    parser.add_argument("--shared", type=int, default=32, help="our negatives of a block")
+    parser.add_argument("--shared", type=int, default=16, help="our negatives of a block")
     parser.add_argument("--stream", default="{}", help="JSON: more options of our WindowStream")
     parser.add_argument("--gensim-rate", type=float, help="gensim's first rate; default: its own")
     parser.add_argument("--epochs", type=int, default=5, help="of gensim, for quality")

@@ -57,7 +57,7 @@ class Config:
     """how many words to keep at most"""
     negatives: int = 5
     """negatives for each word, 5 to 20 for small corpora, 2 to 5 for large ones"""
-    shared_negatives: int = 32
+    shared_negatives: int = 16
     """how many are drawn for a block of text; they stand for --negatives each"""
     cbow_average: bool = True
     """average the window, as the tool does; --no-cbow-average: sum it, as the paper does"""
@@ -65,8 +65,8 @@ class Config:
     """divide the step of an average by the number of words, which the original forgets"""
     epochs: int = 5
     """passes over the text; 10 to 20 for small corpora"""
-    learning_rate: float = 0.05
-    """of the first step; falls in a line to 1e-4 of it"""
+    learning_rate: float | None = None
+    """of the first step; falls in a line to 1e-4 of it; default: 0.05, 0.1 for cbow"""
     phrase_thresholds: tuple[float, ...] = ()
     """join phrases first, a pass for each number: pairs of words with a higher score are joined"""
     block_words: int = 16
@@ -125,7 +125,7 @@ def make_stream(config, vocabulary, corpus):
         sample=config.sample,
         epochs=config.epochs,
         window=config.window,
-        learning_rate=config.learning_rate,
+        learning_rate=config.learning_rate or (0.1 if config.architecture == "cbow" else 0.05),
         block_words=config.block_words,
         step_blocks=step_blocks(config, vocabulary),
         seed=config.seed,

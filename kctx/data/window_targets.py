@@ -16,11 +16,11 @@ class NegativeSampling:
 
     Args:
         counts: int (V,), of the words.
-        shared: K, int, negatives of a block.
+        shared: K, int, negatives of a block. Default 16.
         exponent: of the counts, 0.75 in Word2Vec, 0.5 in fastText.
     """
 
-    def __init__(self, counts, shared=32, exponent=0.75):
+    def __init__(self, counts, shared=16, exponent=0.75):
         check_count("shared", shared)
         self.shared, self.exponent = shared, exponent
         self.probabilities = noise_probabilities(counts, exponent)
