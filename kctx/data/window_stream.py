@@ -98,6 +98,7 @@ class WindowStream:
         self.line_end_id, self.seed = line_end_id, seed
         self.blocks_per_batch = step_blocks * steps
         self._plan()
+        self._counts = counts
         self._input_scale, self._output_scale, *feature_scale = self._row_scales(counts)
         self._feature_scale = feature_scale[0] if feature_scale else None
         self._first_step = 0
@@ -235,7 +236,7 @@ class WindowStream:
 
     def fingerprint(self):
         """What must be equal for the batches to be the same."""
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(self._counts.tobytes())
         for _, ids in self.corpus.chunks():
             digest.update(ids.tobytes())
         settings = (
