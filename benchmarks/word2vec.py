@@ -45,7 +45,7 @@ BACKENDS = ("tensorflow", "jax", "torch")
 MODES = ("file", "lists")
 # Name -> architecture, objective, our options of the stream, gensim's first rate (its default).
 CELLS = {
-    "sg-ns": ("skip_gram", "negative_sampling", {"learning_rate": 0.05}, 0.025),
+    "sg-ns": ("skip_gram", "negative_sampling", {"learning_rate": 0.1}, 0.025),
     "sg-hs": ("skip_gram", "hierarchical_softmax", {"learning_rate": 0.05}, 0.025),
     "cbow-ns": ("cbow", "negative_sampling", {"learning_rate": 0.1}, 0.025),
     "cbow-hs": ("cbow", "hierarchical_softmax", {"learning_rate": 0.1}, 0.025),
