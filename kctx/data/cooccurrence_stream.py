@@ -9,6 +9,7 @@ from scipy import sparse
 
 from kctx.arguments import check_count
 from kctx.data.cooccurrence_records import check_cooccurrences
+from kctx.data.step_stream import StepStream
 
 _LEAST_BATCHES = 64
 _LARGEST_BATCH = 1 << 16
@@ -20,7 +21,7 @@ def default_batch_size(num_records):
     return max(1, min(_LARGEST_BATCH, num_records // _LEAST_BATCHES))
 
 
-class CooccurrenceStream:
+class CooccurrenceStream(StepStream):
     """Batches of neighbouring records of a shuffled file, in a new order in each epoch.
 
     Epoch e is ordered by a generator seeded with (seed, e), and nothing depends on how often the
@@ -64,7 +65,6 @@ class CooccurrenceStream:
         self.seed = seed
         self.static_shapes = static_shapes
         self.steps_per_epoch = math.ceil(len(records) / batch_size)
-        self._first_step = 0
 
     def dataset(self, prefetch=4):
         """`tf.data.Dataset` of batches, endless, beginning where the stream was restored to."""
@@ -87,7 +87,7 @@ class CooccurrenceStream:
 
     def batches(self):
         """Yields the batches of `dataset` as arrays, each in a tuple, as Keras takes generators."""
-        epoch, offset = divmod(self._first_step, self.steps_per_epoch)
+        epoch, offset = divmod(self.first_step, self.steps_per_epoch)
         while True:
             order = np.random.default_rng([self.seed, epoch]).permutation(self.steps_per_epoch)
             for number in order[offset:]:
@@ -134,14 +134,6 @@ class CooccurrenceStream:
         batch["context_order"] = np.concatenate([batch["context_order"], rest])
         batch["log_values"] = np.pad(batch["log_values"], (0, extra))
         return batch
-
-    def state_at(self, step):
-        """What a checkpoint must hold to go on after `step` batches."""
-        return {"step": np.int64(step)}
-
-    def restore(self, state):
-        """Makes `dataset` begin after the batches of a state."""
-        self._first_step = int(state["step"])
 
     def fingerprint(self):
         """What must be equal for the batches to be the same; of the records, samples are read."""

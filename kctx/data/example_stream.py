@@ -3,15 +3,15 @@
 import hashlib
 import math
 
-import numpy as np
 import tensorflow as tf
 
 from kctx.arguments import check_count
 from kctx.data.example_order import batch_indices, example_columns
+from kctx.data.step_stream import StepStream
 from kctx.data.tokenizer_checks import tokenizer_digest
 
 
-class ExampleStream:
+class ExampleStream(StepStream):
     """The training side of fine-tuning: every epoch in a new order, endlessly.
 
     Epoch e is ordered by a generator seeded with (seed, e), and nothing depends on how often the
@@ -44,7 +44,6 @@ class ExampleStream:
         self.seed = seed
         self.window = window
         self.steps_per_epoch = math.ceil(len(examples) / batch_size)
-        self._first_step = 0
 
     def dataset(self, prefetch=4):
         """`tf.data.Dataset` of `(x, y)`, beginning where the stream was restored to."""
@@ -60,20 +59,12 @@ class ExampleStream:
         ).prefetch(prefetch)
 
     def _raw_batches(self):
-        epoch, offset = divmod(self._first_step, self.steps_per_epoch)
+        epoch, offset = divmod(self.first_step, self.steps_per_epoch)
         while True:
             order = batch_indices(self.lengths, self.batch_size, [self.seed, epoch], self.window)
             for indices in order[offset:]:
                 yield tuple(column[indices] for column in self.columns), self.labels[indices]
             epoch, offset = epoch + 1, 0
-
-    def state_at(self, step):
-        """What a checkpoint must hold to go on after `step` batches."""
-        return {"step": np.int64(step)}
-
-    def restore(self, state):
-        """Makes `dataset` begin after the batches of a state."""
-        self._first_step = int(state["step"])
 
     def fingerprint(self):
         """What must be equal for the batches to be the same."""

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from kctx.arguments import check_count
 from kctx.data.ahead import ahead
+from kctx.data.step_stream import StepStream
 from kctx.data.window_blocks import WindowBlocks, expected_words, no_window, window_blocks
 from kctx.data.word_sampling import keep_probabilities
 
@@ -16,7 +17,7 @@ from kctx.data.word_sampling import keep_probabilities
 _FEATURE_POWER = 0.75
 
 
-class WindowStream:
+class WindowStream(StepStream):
     """The training data of `Word2Vec` and `FastText`.
 
     A batch holds several steps; a step several blocks of consecutive words, whose blocks come from
@@ -101,7 +102,6 @@ class WindowStream:
         self._counts = counts
         self._input_scale, self._output_scale, *feature_scale = self._row_scales(counts)
         self._feature_scale = feature_scale[0] if feature_scale else None
-        self._first_step = 0
 
     def _plan(self):
         """How many batches each chunk gives, the same in every epoch."""
@@ -156,7 +156,7 @@ class WindowStream:
             for name, value in example.items()
         }
         return tf.data.Dataset.from_generator(
-            lambda: self._batches(self._first_step), output_signature=signature
+            lambda: self._batches(self.first_step), output_signature=signature
         ).prefetch(prefetch)
 
     def batches(self):
@@ -164,7 +164,7 @@ class WindowStream:
 
         Batches are made two ahead in a thread.
         """
-        return ahead(((batch,) for batch in self._batches(self._first_step)), 2)
+        return ahead(((batch,) for batch in self._batches(self.first_step)), 2)
 
     def _batches(self, step):
         while step < self.total_steps:
@@ -225,14 +225,6 @@ class WindowStream:
             batch |= self.features.of_batch(batch["words"])
             batch["feature_scales"] = self._feature_scale[batch["features"]]
         return batch
-
-    def state_at(self, step):
-        """What a checkpoint must hold to go on after `step` batches."""
-        return {"step": np.int64(step)}
-
-    def restore(self, state):
-        """Makes `dataset` begin after the batches of a state."""
-        self._first_step = int(state["step"])
 
     def fingerprint(self):
         """What must be equal for the batches to be the same."""

@@ -6,9 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from kctx.arguments import check_count
+from kctx.data.step_stream import StepStream
 
 
-class WordWindows:
+class WordWindows(StepStream):
     """Endless shuffled batches of (the words before, the word) of a part of a stream of ids.
 
     Epoch e has an order of its own, from a generator seeded with (seed, e). Batches are full, so
@@ -53,7 +54,6 @@ class WordWindows:
         self.batch_size = min(batch_size, len(self.targets))
         self.seed = seed
         self.steps_per_epoch = len(self.targets) // self.batch_size
-        self._first_step = 0
 
     def at(self, places):
         """The windows of some predicted words.
@@ -79,7 +79,7 @@ class WordWindows:
         ).prefetch(prefetch)
 
     def _batches(self):
-        epoch, first = divmod(self._first_step, self.steps_per_epoch)
+        epoch, first = divmod(self.first_step, self.steps_per_epoch)
         while True:
             order = np.random.default_rng([self.seed, epoch]).permutation(self.targets)
             for step in range(first, self.steps_per_epoch):
@@ -87,14 +87,6 @@ class WordWindows:
                 contexts, words = self.at(places)
                 yield {"context_ids": contexts}, words
             epoch, first = epoch + 1, 0
-
-    def state_at(self, step):
-        """What a checkpoint must hold to go on after `step` batches."""
-        return {"step": np.int64(step)}
-
-    def restore(self, state):
-        """Makes `dataset` begin after the batches of a state."""
-        self._first_step = int(state["step"])
 
     def fingerprint(self):
         """What must be equal for the batches to be the same."""
