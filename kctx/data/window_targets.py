@@ -3,12 +3,11 @@
 import numpy as np
 
 from kctx.arguments import check_count
+from kctx.data.few_shapes import few_shapes
 from kctx.data.word_sampling import NoiseTable, noise_probabilities
 from kctx.vectors.huffman import huffman_tree
 
-# Numbers of nodes are rounded up to it, and grow by a tenth at least, so that few shapes are
-# compiled.
-_FILL = 16
+_LEAST_NODES = 16  # of a block
 
 
 class NegativeSampling:
@@ -55,7 +54,6 @@ class HierarchicalSoftmax:
 
     def __init__(self, counts, positive_bit=0):
         self.tree, self.positive_bit = huffman_tree(counts), positive_bit
-        self._room = 0
 
     def expected(self, share, step_blocks, block_words):
         """float (V - 1,): how many paths of a step are expected to pass each node."""
@@ -88,9 +86,7 @@ class HierarchicalSoftmax:
         rank = np.cumsum(new) - 1
         first = np.searchsorted(block[new], np.arange(number + 1))
         used = int(np.diff(first).max(initial=1))
-        if used > self._room:
-            self._room = -(-int(used * 1.1) // _FILL) * _FILL
-        used = self._room
+        used = few_shapes(used, _LEAST_NODES)
         column = rank - first[block]
         nodes = np.zeros((number, used), np.int32)
         nodes[block[new], column[new]] = (key % nodes_of_tree)[new]

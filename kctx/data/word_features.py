@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from kctx.data.few_shapes import few_shapes
+
 
 class WordFeatures:
     """Rows of each word: its own, and those of its n-grams.
@@ -11,8 +13,7 @@ class WordFeatures:
         offsets: int64 (V + 1,), where those of each word begin and the last one's end.
     """
 
-    # Numbers of rows and words are rounded up to these, and grow by a tenth at least, so that few
-    # shapes are compiled.
+    # Room for so many rows and words of a batch at least, and more in few steps.
     ROWS, WORDS = 4096, 256
 
     def __init__(self, rows, offsets):
@@ -20,7 +21,6 @@ class WordFeatures:
         self.offsets = np.asarray(offsets, np.int64)
         self.sizes = np.diff(self.offsets)
         self._place = np.zeros(len(self.sizes), np.int32)
-        self._room = {self.ROWS: 0, self.WORDS: 0}
 
     def expected(self, present):
         """float (rows,): how many words of a batch are expected to share each row.
@@ -47,9 +47,9 @@ class WordFeatures:
         ends = np.cumsum(lengths)
         within = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         found = self.rows[np.repeat(self.offsets[distinct], lengths) + within]
-        sizes = np.ones(self._rounded_up(len(distinct), self.WORDS), np.float32)
+        sizes = np.ones(few_shapes(len(distinct), self.WORDS), np.float32)
         sizes[: len(distinct)] = lengths
-        features = np.zeros(self._rounded_up(len(found), self.ROWS), np.int32)
+        features = np.zeros(few_shapes(len(found), self.ROWS), np.int32)
         features[: len(found)] = found
         owners = np.full(len(features), len(sizes), np.int32)
         owners[: len(found)] = np.repeat(np.arange(len(distinct)), lengths)
@@ -68,8 +68,3 @@ class WordFeatures:
         distinct = words[chosen]
         self._place[distinct] = np.arange(len(distinct), dtype=np.int32)
         return distinct, self._place[words]
-
-    def _rounded_up(self, number, multiple):
-        if number > self._room[multiple]:
-            self._room[multiple] = -(-int(number * 1.1) // multiple) * multiple
-        return self._room[multiple]
