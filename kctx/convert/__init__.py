@@ -6,6 +6,7 @@ One file per format (`safetensors_file`, `torch_file`, `tensorflow_checkpoint`),
 """
 
 from kctx.convert.fasttext_file import FastTextArguments, FastTextFile
+from kctx.convert.fasttext_model import from_fasttext_file, to_fasttext_file
 from kctx.convert.glove_binary import load_glove_parameters, save_glove_parameters
 from kctx.convert.load import load_encoder, load_model
 from kctx.convert.load_text_model import load_preset
@@ -23,6 +24,7 @@ __all__ = [
     "Report",
     "Tensor",
     "VectorsReport",
+    "from_fasttext_file",
     "load_encoder",
     "load_glove_parameters",
     "load_model",
@@ -31,4 +33,5 @@ __all__ = [
     "save_glove_parameters",
     "save_huggingface",
     "save_vectors",
+    "to_fasttext_file",
 ]

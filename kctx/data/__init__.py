@@ -9,29 +9,37 @@ from kctx.data.example_order import batch_indices
 from kctx.data.example_stream import ExampleStream
 from kctx.data.examples import Examples, read_examples
 from kctx.data.id_corpus import IdCorpus
+from kctx.data.labelled_lines import LabelledLines, count_labelled_lines, read_labelled_lines
+from kctx.data.labelled_stream import LabelledStream
 from kctx.data.masking import mask_batch, mask_tokens, number_to_predict
 from kctx.data.pairs import build_pairs, plan_pairs
 from kctx.data.phrases import Phrases, join_phrases
 from kctx.data.records import has_records, records_stream, write_records
 from kctx.data.sentences import split_sentences
 from kctx.data.stream import PretrainingStream
+from kctx.data.text_blocks import ALL_WHITE_SPACE
 from kctx.data.window_stream import WindowStream
 from kctx.data.window_targets import HierarchicalSoftmax, NegativeSampling
+from kctx.data.word_features import WordFeatures
 from kctx.data.word_stream import WordStream, word_stream
 from kctx.data.word_vocabulary import WordVocabulary
 from kctx.data.word_windows import WordWindows
 
 __all__ = [
+    "ALL_WHITE_SPACE",
     "CooccurrenceStream",
     "Corpus",
     "ExampleStream",
     "Examples",
     "HierarchicalSoftmax",
     "IdCorpus",
+    "LabelledLines",
+    "LabelledStream",
     "NegativeSampling",
     "Phrases",
     "PretrainingStream",
     "WindowStream",
+    "WordFeatures",
     "WordStream",
     "WordVocabulary",
     "WordWindows",
@@ -40,6 +48,7 @@ __all__ = [
     "bert_pretraining_stream",
     "build_pairs",
     "count_cooccurrences",
+    "count_labelled_lines",
     "has_records",
     "join_phrases",
     "mask_batch",
@@ -49,6 +58,7 @@ __all__ = [
     "open_cooccurrences",
     "plan_pairs",
     "read_examples",
+    "read_labelled_lines",
     "records_stream",
     "shuffle_cooccurrences",
     "split_sentences",

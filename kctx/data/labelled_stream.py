@@ -6,8 +6,9 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from kctx.arguments import check_count
+from kctx.arguments import check_choice, check_count
 from kctx.data.ahead import ahead
+from kctx.data.step_stream import StepStream
 from kctx.data.word_sampling import NoiseTable, noise_probabilities
 from kctx.vectors.huffman import huffman_tree
 
@@ -15,7 +16,7 @@ _FILL = 256  # numbers of features are rounded up to it, so that few shapes are 
 OBJECTIVES = ("softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all")
 
 
-class LabelledStream:
+class LabelledStream(StepStream):
     """The training data of `FastTextClassifier`: every epoch in a new order.
 
     Args:
@@ -25,7 +26,8 @@ class LabelledStream:
         epochs: int. Default 5.
         learning_rate: of the first step; falls to 0 at the end of the last epoch. Default 0.1.
         num_negatives: k, int, for negative sampling. Default 5.
-        step_lines: B, int, lines of a step. Default 32.
+        step_lines: B, int, lines of a step. Default: 128, or fewer, so that an epoch has at least
+            64 steps.
         steps: S, int, steps of a batch. Default 8.
         seed: int.
 
@@ -42,10 +44,12 @@ class LabelledStream:
         epochs=5,
         learning_rate=0.1,
         num_negatives=5,
-        step_lines=32,
+        step_lines=None,
         steps=8,
         seed=0,
     ):
+        if step_lines is None:
+            step_lines = max(1, min(128, len(lines) // 64))
         for name, value, least in (
             ("epochs", epochs, 1),
             ("step_lines", step_lines, 1),
@@ -54,8 +58,14 @@ class LabelledStream:
             ("seed", seed, 0),
         ):
             check_count(name, value, least)
-        if objective not in OBJECTIVES:
-            raise ValueError(f"`objective` must be one of {OBJECTIVES}. Received: {objective!r}")
+        check_choice("objective", objective, OBJECTIVES)
+        if not learning_rate > 0:
+            raise ValueError(f"`learning_rate` must be above 0. Received: {learning_rate}")
+        if len(label_counts) < 2:
+            raise ValueError(
+                "`label_counts` must hold at least two labels. With one there is nothing to learn. "
+                f"Received: {len(label_counts)}"
+            )
         if not len(lines):
             raise ValueError(
                 "`lines` must hold a line with a label and a known word. "
@@ -64,11 +74,14 @@ class LabelledStream:
         self.lines, self.num_labels, self.objective = lines, len(label_counts), objective
         self.epochs, self.learning_rate = epochs, learning_rate
         self.num_negatives, self.step_lines, self.steps = num_negatives, step_lines, steps
-        self.seed, self._first_step = seed, 0
+        self.seed = seed
         self.steps_per_epoch = math.ceil(len(lines) / (step_lines * steps))
         self.total_steps = self.steps_per_epoch * epochs
         self.words_per_batch = lines.num_tokens / self.steps_per_epoch
         lengths = np.diff(lines.offsets)
+        # Mean over the lines of the share that each row has in their features.
+        shares = np.bincount(lines.rows, np.repeat(1 / lengths, lengths)) / len(lines)
+        self._shares = shares.astype(np.float32)
         # Nearly all steps have no more features than this, and so the same shape.
         usual = step_lines * lengths.mean() + 5 * math.sqrt(step_lines) * lengths.std()
         self._usual_features = int(usual)
@@ -84,19 +97,20 @@ class LabelledStream:
         rows and the lines they belong to, B where there are no more; `sizes` float32 (S, B),
         number of features; `rows`, `labels`, `weights` (S, B, R): what each line is scored
         against, int32 rows of the output table, their labels and whether they count; `rate`
-        float32 (S,).
+        float32 (S,); `shares` float32 (S, E), the mean share of each row in the features of a
+        line.
         """
         signature = {
             name: tf.TensorSpec((self.steps, *[None] * (value.ndim - 1)), value.dtype)
             for name, value in next(self._batches(0)).items()
         }
         return tf.data.Dataset.from_generator(
-            lambda: self._batches(self._first_step), output_signature=signature
+            lambda: self._batches(self.first_step), output_signature=signature
         ).prefetch(prefetch)
 
     def batches(self):
         """Yields what `dataset` does as `(dict of arrays,)`, without tf.data."""
-        return ahead(((batch,) for batch in self._batches(self._first_step)), 2)
+        return ahead(((batch,) for batch in self._batches(self.first_step)), 2)
 
     def _batches(self, first):
         for step in range(first, self.total_steps):
@@ -119,6 +133,7 @@ class LabelledStream:
                 step["feature_lines"], (0, missing), constant_values=self.step_lines
             )
         batch = {name: np.stack([step[name] for step in steps]) for name in steps[0]}
+        batch["shares"] = self._shares[batch["features"]]
         return {**batch, "rate": np.full(self.steps, rate, np.float32)}
 
     def _step(self, numbers, draws):
@@ -172,14 +187,6 @@ class LabelledStream:
         weights = np.ones_like(labels)
         weights[:, 1:] = negatives != label[:, None]
         return rows, labels, weights
-
-    def state_at(self, step):
-        """What a checkpoint must hold to go on after `step` batches."""
-        return {"step": np.int64(step)}
-
-    def restore(self, state):
-        """Makes `dataset` begin after the batches of a state."""
-        self._first_step = int(state["step"])
 
     def fingerprint(self):
         """What must be equal for the batches to be the same."""

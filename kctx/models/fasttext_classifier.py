@@ -16,8 +16,10 @@ class FastTextClassifier(SparseModel):
     """Bag of tricks for text classification (Joulin et al. 2017).
 
     The mean of the rows of a line's words, n-grams of characters and n-grams of words is scored
-    against the rows of the labels. Trained by `fit` on a `kctx.data.LabelledStream`; a step is
-    made from the values before it.
+    against the rows of the labels. Trained by `fit` on a `kctx.data.LabelledStream`; a step of
+    many lines is made from the values before it. At rates as the reference uses them, one line at
+    a time, the sum of so many would overshoot: where rate times curvature of the lines together is
+    above 1, a row's change is divided by it.
 
     Args:
         vocabulary_size: V, int >= 1.
@@ -78,32 +80,43 @@ class FastTextClassifier(SparseModel):
         lines, sizes = step["feature_lines"], ops.expand_dims(step["sizes"], -1)  # (B, 1)
         number = ops.shape(sizes)[0]
         hidden = bag_sums(self.input_table, step["features"], lines, number) / sizes  # (B, D)
-        labels, weights = step["labels"], step["weights"]  # (B, R)
+        labels, weights, rate = step["labels"], step["weights"], step["rate"]  # (B, R), (B, R), ()
         whole = self.objective in ("softmax", "one_vs_all")
         if whole:
             outputs = ops.convert_to_tensor(self.output_table)  # (L, D)
             scores = ops.matmul(hidden, ops.transpose(outputs))
+            lengths = ops.sum(ops.square(outputs), axis=-1)  # (L,)
         else:
             outputs = read_rows(self.output_table, step["rows"])  # (B, R, D)
             scores = ops.sum(outputs * ops.expand_dims(hidden, 1), axis=-1)
+            lengths = ops.sum(ops.square(outputs), axis=-1)  # (B, R)
         if self.objective == "softmax":
             log_probabilities = ops.log_softmax(scores, axis=-1)
-            losses = -labels * log_probabilities
-            gradient = (labels - ops.exp(log_probabilities)) * weights
+            losses, probabilities = -labels * log_probabilities, ops.exp(log_probabilities)
         else:
             losses = (ops.softplus(scores) - labels * scores) * weights
-            gradient = (labels - ops.sigmoid(scores)) * weights
-        gradient = gradient * step["rate"]
+            probabilities = ops.sigmoid(scores)
+        gradient = (labels - probabilities) * weights * rate
+        # Second derivatives by the scores, times the rate.
+        curvature = probabilities * (1 - probabilities) * weights * rate
+        of_outputs = curvature * ops.sum(ops.square(hidden), axis=-1, keepdims=True)  # (B, R)
         if whole:
             back = ops.matmul(gradient, outputs)
-            self.output_table.assign_add(ops.matmul(ops.transpose(gradient), hidden))
+            damping = ops.maximum(ops.sum(of_outputs, axis=0), 1.0)  # (L,)
+            change = ops.matmul(ops.transpose(gradient), hidden)
+            self.output_table.assign_add(change / ops.expand_dims(damping, -1))
         else:
             back = ops.sum(ops.expand_dims(gradient, -1) * outputs, axis=1)
-            change = ops.expand_dims(gradient, -1) * ops.expand_dims(hidden, 1)
+            flat = ops.reshape(step["rows"], (-1,))
+            sums = ops.segment_sum(ops.reshape(of_outputs, (-1,)), flat, self.num_labels)
+            damped = gradient / ops.maximum(ops.take(sums, step["rows"], axis=0), 1.0)
+            change = ops.expand_dims(damped, -1) * ops.expand_dims(hidden, 1)
             add_rows(self.output_table, step["rows"], change)
         # What fills up the features belongs to no line and adds nothing.
         back = ops.concatenate([back / sizes, ops.zeros((1, self.dim))], axis=0)  # (B + 1, D)
-        add_rows(self.input_table, step["features"], ops.take(back, lines, axis=0))
+        of_inputs = ops.sum(curvature * lengths) * step["shares"]  # (E,)
+        change = ops.take(back, lines, axis=0) / ops.expand_dims(ops.maximum(of_inputs, 1.0), -1)
+        add_rows(self.input_table, step["features"], change)
         real = ops.cast(ops.max(weights, axis=-1), "float32")
         return ops.sum(losses), ops.sum(real)
 

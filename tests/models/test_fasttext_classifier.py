@@ -11,8 +11,7 @@ from kctx.convert.fasttext_model import to_fasttext_file
 from kctx.data.labelled_lines import LabelledLines
 from kctx.data.labelled_stream import LabelledStream
 from kctx.models import FastTextClassifier
-from kctx.vectors import FastTextPredictor
-from kctx.vectors.line_features import LineFeatures
+from kctx.vectors import FastTextPredictor, LineFeatures, Subwords
 from tests.models.fasttext_data import (
     LABELLED,
     LABELLED_VOCABULARY,
@@ -89,9 +88,65 @@ def test_a_step_goes_down_the_gradient(objective):
     assert float(loss) == pytest.approx(losses, rel=1e-5) and float(count) == lines == 10
 
 
+def damping_of(step, inputs, outputs, objective):
+    """What the changes of the two tables' rows are divided by: rate times curvature, if above 1."""
+    of_outputs, of_lines = np.zeros(len(outputs)), 0.0
+    for line, row in enumerate(step["rows"]):
+        features = step["features"][step["feature_lines"] == line]
+        if not len(features):
+            continue
+        hidden = inputs[features].mean(axis=0)
+        scores = outputs[row] @ hidden
+        chances = np.exp(scores) / np.exp(scores).sum()
+        if objective != "softmax":
+            chances = 1 / (1 + np.exp(-scores))
+        curvature = step["rate"] * chances * (1 - chances) * step["weights"][line]
+        np.add.at(of_outputs, row, curvature * (hidden @ hidden))
+        of_lines += (curvature * (outputs[row] ** 2).sum(axis=1)).sum()
+    shares = np.zeros(len(inputs))
+    shares[step["features"]] = step["shares"]
+    return [np.maximum(x, 1)[:, None] for x in (of_lines * shares, of_outputs)]
+
+
+@every_objective
+def test_large_steps_are_damped(objective):
+    model = model_of(objective, dim=2)
+    stream = lines_stream(objective, learning_rate=20.0, step_lines=24, steps=1)
+    (batch,) = next(stream.batches())
+    step = {name: value[0] for name, value in batch.items()}
+    inputs, outputs = (table.astype("float64") for table in tables(model))
+    loss = functools.partial(loss_of, step, inputs, outputs, objective)
+    damping = damping_of(step, inputs, outputs, objective)
+    assert all(1 < x.max() < 1000 for x in damping)
+    expected = [
+        table - 20.0 * differences(loss, table) / divisor
+        for table, divisor in zip((inputs, outputs), damping, strict=True)
+    ]
+    model.update({name: keras.ops.convert_to_tensor(value) for name, value in batch.items()})
+    for made, wanted in zip(tables(model), expected, strict=True):
+        np.testing.assert_allclose(made, wanted, atol=1e-4)
+
+
+@every_objective
+def test_a_high_rate_learns_in_large_steps_too(objective):
+    """Without damping this grows beyond all bounds."""
+    losses, _ = trained(objective, step_lines=120, steps=1, learning_rate=5.0, epochs=60)
+    assert losses[-1] < 0.5 * losses[0]
+
+
+def test_shares_are_means_over_the_lines():
+    """Word 0 alone fills the first line, half of the second, which has a double word 1."""
+    features = LineFeatures(["</s>", "a"], Subwords(0, 0, 0))
+    lines = LabelledLines([(["x"], []), (["y"], ["a", "a"])], ["x", "y"], features)
+    stream = LabelledStream(lines, [1, 1], step_lines=2, steps=1)
+    (batch,) = next(stream.batches())
+    expected = np.array([(1 + 1 / 3) / 2, (2 / 3) / 2])
+    np.testing.assert_allclose(batch["shares"], expected[batch["features"]], rtol=1e-6)
+
+
 def test_a_step_by_hand():
     """Two labels, one line of one word and its end: h = (1, 0), scores (0.5, 0)."""
-    features = LineFeatures(["</s>", "good"], LINE_SUBWORDS.__class__(0, 0, 0))
+    features = LineFeatures(["</s>", "good"], Subwords(0, 0, 0))
     lines = LabelledLines([(["up"], ["good"])], ["up", "down"], features)
     stream = LabelledStream(lines, [2, 1], epochs=1, learning_rate=0.4, step_lines=1, steps=1)
     model = FastTextClassifier(2, 2, dim=2)
