@@ -93,7 +93,8 @@ class FastTextFile:
         """`Subwords` as the model uses them; supervised models up to version 11 have none."""
         arguments = self.arguments
         unused = arguments.model == "supervised" and self.version < 12
-        if unused or arguments.max_n <= 0 or arguments.buckets <= 0:
+        unused |= arguments.max_n <= 0 or arguments.min_n > arguments.max_n
+        if unused or arguments.buckets <= 0:
             return Subwords(0, 0, max(arguments.buckets, 0))
         return Subwords(max(arguments.min_n, 0), arguments.max_n, arguments.buckets)
 

@@ -127,13 +127,18 @@ class Subwords:
         buckets: int, number of hash buckets; 0 only with `max_n` = 0.
 
     Raises:
-        ValueError: an argument that is negative or no integer, or n-grams without buckets.
+        ValueError: an argument that is negative or no integer, n-grams without buckets, or `min_n`
+            above `max_n`.
     """
 
     def __init__(self, min_n, max_n, buckets):
         check_count("min_n", min_n, least=0)
         check_count("max_n", max_n, least=0)
         check_count("buckets", buckets, least=1 if max_n else 0)
+        if 0 < max_n < min_n:
+            raise ValueError(
+                f"`min_n` must not be above `max_n`. Received: min_n={min_n}, max_n={max_n}"
+            )
         self.min_n, self.max_n, self.buckets = min_n, max_n, buckets
         self._least = max(min_n, 1)
 

@@ -111,20 +111,20 @@ def damping_of(step, inputs, outputs, objective):
 @every_objective
 def test_large_steps_are_damped(objective):
     model = model_of(objective, dim=2)
-    stream = lines_stream(objective, learning_rate=20.0, step_lines=24, steps=1)
+    stream = lines_stream(objective, learning_rate=200.0, step_lines=24, steps=1)
     (batch,) = next(stream.batches())
     step = {name: value[0] for name, value in batch.items()}
     inputs, outputs = (table.astype("float64") for table in tables(model))
     loss = functools.partial(loss_of, step, inputs, outputs, objective)
     damping = damping_of(step, inputs, outputs, objective)
-    assert all(1 < x.max() < 1000 for x in damping)
+    assert all(1 < x.max() < 1e4 for x in damping)
     expected = [
-        table - 20.0 * differences(loss, table) / divisor
+        table - 200.0 * differences(loss, table) / divisor
         for table, divisor in zip((inputs, outputs), damping, strict=True)
     ]
     model.update({name: keras.ops.convert_to_tensor(value) for name, value in batch.items()})
     for made, wanted in zip(tables(model), expected, strict=True):
-        np.testing.assert_allclose(made, wanted, atol=1e-4)
+        np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-4)
 
 
 @every_objective
