@@ -67,7 +67,7 @@ def test_end_of_sentence_has_no_ngrams():
 
 
 def test_no_ngrams_at_all():
-    for subwords in (Subwords(0, 0, 0), Subwords(4, 3, 10)):
+    for subwords in (Subwords(0, 0, 0), Subwords(4, 0, 10)):
         assert subwords.ids("word") == []
         ids, offsets = subwords.ids_of(["word", "other"])
         assert len(ids) == 0 and offsets.tolist() == [0, 0, 0]
@@ -136,6 +136,8 @@ def test_wrong_arguments():
         Subwords(3, 6, 0)
     with pytest.raises(ValueError, match="`max_n` must be an integer of at least 0.*=-1"):
         Subwords(0, -1, 1)
+    with pytest.raises(ValueError, match="must not be above `max_n`. Received: min_n=4, max_n=3"):
+        Subwords(4, 3, 10)
     with pytest.raises(ValueError, match="`min_n` must be an integer"):
         Subwords(2.0, 3, 1)
     with pytest.raises(ValueError, match="`n` must be"):
