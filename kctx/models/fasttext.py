@@ -4,8 +4,7 @@ import keras
 from keras import ops
 
 from kctx.arguments import check_choice, check_count
-from kctx.layers.bags import bag_sums
-from kctx.layers.sparse_rows import add_rows
+from kctx.layers.bags import add_to_bags, bag_sums
 from kctx.layers.window_products import ARCHITECTURES, OBJECTIVES, check_targets, window_step
 from kctx.models.sparse_model import SparseModel
 
@@ -101,10 +100,8 @@ class FastText(SparseModel):
             )
             losses.append(loss)
             counts.append(count)
-        # What fills up the features belongs to no word: its scale becomes 0.
-        scales = ops.where(owners < places, batch["feature_scales"], 0.0)
-        changes = ops.take(vectors - before, ops.minimum(owners, places - 1), axis=0)
-        add_rows(self.input_table, features, changes * ops.expand_dims(scales, -1))
+        scales = batch["feature_scales"]
+        add_to_bags(self.input_table, features, owners, vectors - before, scales)
         return sum(losses), sum(counts)
 
     def get_config(self):

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from kctx.arguments import check_choice, check_count
-from kctx.layers.bags import bag_sums
+from kctx.layers.bags import add_to_bags, bag_sums
 from kctx.layers.sparse_rows import add_rows, read_rows
 from kctx.models.sparse_model import SparseModel
 
@@ -112,11 +112,9 @@ class FastTextClassifier(SparseModel):
             damped = gradient / ops.maximum(ops.take(sums, step["rows"], axis=0), 1.0)
             change = ops.expand_dims(damped, -1) * ops.expand_dims(hidden, 1)
             add_rows(self.output_table, step["rows"], change)
-        # What fills up the features belongs to no line and adds nothing.
-        back = ops.concatenate([back / sizes, ops.zeros((1, self.dim))], axis=0)  # (B + 1, D)
         of_inputs = ops.sum(curvature * lengths) * step["shares"]  # (E,)
-        change = ops.take(back, lines, axis=0) / ops.expand_dims(ops.maximum(of_inputs, 1.0), -1)
-        add_rows(self.input_table, step["features"], change)
+        scales = 1.0 / ops.maximum(of_inputs, 1.0)
+        add_to_bags(self.input_table, step["features"], lines, back / sizes, scales)
         real = ops.cast(ops.max(weights, axis=-1), "float32")
         return ops.sum(losses), ops.sum(real)
 
