@@ -202,11 +202,10 @@ class Wheel:
             "dim": self.settings["dim"],
             "epoch": epochs,
             "thread": threads,
-            "seed": seed,
             "verbose": 0,
         }
         began = time.perf_counter()
-        if self.word_ngrams is None:
+        if self.word_ngrams is None:  # without a seed: its runs differ by its threads
             self.model = self.fasttext.train_unsupervised(
                 self.text,
                 "skipgram",
@@ -219,6 +218,7 @@ class Wheel:
         else:
             self.model = self.fasttext.train_supervised(
                 self.text,
+                seed=seed,
                 lr=self.settings["label_rate"],
                 wordNgrams=self.word_ngrams,
                 bucket=self.settings["label_buckets"],
