@@ -212,7 +212,12 @@ class FastTextFile:
         best = np.argsort(-norms, kind="stable")[:cutoff]
         words = np.sort(best[best < len(self.words)])
         buckets = best[best >= len(self.words)]
-        pairs = np.stack([buckets - len(self.words), np.arange(len(buckets))], axis=1)
+        kept = buckets - len(self.words)
+        if self.prune_map is not None:  # rows of a pruned matrix are not in the buckets' order
+            bucket_of_row = np.zeros(len(self.prune_map), np.int64)
+            bucket_of_row[self.prune_map[:, 1]] = self.prune_map[:, 0]
+            kept = bucket_of_row[kept]
+        pairs = np.stack([kept, np.arange(len(kept))], axis=1)
         return dataclasses.replace(
             self,
             words=[self.words[i] for i in words],
