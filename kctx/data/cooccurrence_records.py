@@ -5,12 +5,14 @@ ids are ranks by frequency and begin at 1.
 """
 
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
 from rich.progress import Progress
 
 from kctx.arguments import check_count
+from kctx.data.kept_records import KeptRecords
 from kctx.files import whole_file
 
 RECORD = np.dtype([("word1", "<i4"), ("word2", "<i4"), ("value", "<f8")])
@@ -20,17 +22,20 @@ _AT_ONCE = 1 << 20
 def open_cooccurrences(path, vocabulary_size=None, words=None):
     """Maps a file of records, after a look at each.
 
+    The C tool may write a record (0, 0, 0), and its trainer skips all with an id below 1; so they
+    are left out, with a warning.
+
     Args:
         path: `cooccurrence.bin` or `cooccurrence.shuf.bin`.
         vocabulary_size: int V; ids beyond it are an error. Default: not checked.
         words: list of str, which errors name instead of ids.
 
     Returns:
-        memory-mapped array of `RECORD` (N,).
+        memory-mapped array of `RECORD` (N,); `KeptRecords` where some are left out.
 
     Raises:
         ValueError: the size of the file is no whole number of records, there are none, an id is
-            outside the vocabulary, or a value is not a positive finite number; names the record.
+            beyond the vocabulary, or a value is not a positive finite number; names the record.
     """
     size = Path(path).stat().st_size
     if size % RECORD.itemsize:
@@ -41,22 +46,31 @@ def open_cooccurrences(path, vocabulary_size=None, words=None):
     if not size:
         raise ValueError(f"{path} holds no records")
     records = np.memmap(path, RECORD, "r")
-    check_cooccurrences(records, vocabulary_size, words, str(path))
+    records = check_cooccurrences(records, vocabulary_size, words, str(path))
+    if not len(records):
+        raise ValueError(f"{path} holds no records of words")
     return records
 
 
 def check_cooccurrences(records, vocabulary_size=None, words=None, name="`records`"):
-    """Raises a `ValueError` for the first record that cannot be trained on.
+    """The records that can be trained on: those of an id below 1 are left out, with a warning.
 
     Args:
         records: array of `RECORD` (N,).
         vocabulary_size, words: as in `open_cooccurrences`.
         name: what to call the array.
+
+    Returns:
+        `records` itself, or `KeptRecords`.
+
+    Raises:
+        ValueError: for the first of the others that cannot be trained on.
     """
     if records.dtype != RECORD or records.ndim != 1:
         raise ValueError(f"{name} must be an array of (word1, word2, value) records")
     if vocabulary_size is None:
         vocabulary_size = len(words) if words is not None else np.iinfo(np.int32).max
+    fillers = []
     for start in range(0, len(records), _AT_ONCE):
         block = np.asarray(records[start : start + _AT_ONCE])
         word1, word2, value = block["word1"], block["word2"], block["value"]
@@ -66,15 +80,27 @@ def check_cooccurrences(records, vocabulary_size=None, words=None, name="`record
             and value.min() > 0  # false for NaN, too
             and value.max() < np.inf
         ):
-            ids_bad = (word1 < 1) | (word2 < 1)
-            ids_bad |= (word1 > vocabulary_size) | (word2 > vocabulary_size)
-            bad = ids_bad | ~((value > 0) & (value < np.inf))
-            place = int(np.argmax(bad))
-            raise ValueError(
-                f"{name}, record {start + place} must hold ids from 1 to {vocabulary_size:,} and a "
-                "positive finite value. "
-                f"Received: {describe(word1[place], word2[place], words)}, value={value[place]}"
-            )
+            filler = (word1 < 1) | (word2 < 1)
+            bad = (word1 > vocabulary_size) | (word2 > vocabulary_size)
+            bad |= ~((value > 0) & (value < np.inf))
+            bad &= ~filler
+            if bad.any():
+                place = int(np.argmax(bad))
+                raise ValueError(
+                    f"{name}, record {start + place} must hold ids from 1 to {vocabulary_size:,} "
+                    "and a positive finite value. "
+                    f"Received: {describe(word1[place], word2[place], words)}, value={value[place]}"
+                )
+            fillers.append(start + np.flatnonzero(filler))
+    if not fillers:
+        return records
+    fillers = np.concatenate(fillers)
+    warnings.warn(
+        f"{name}: {len(fillers):,} of {len(records):,} records have an id below 1 and are left "
+        f"out, as the C tool's trainer does. The first is record {fillers[0]}",
+        stacklevel=3,
+    )
+    return KeptRecords(records, fillers)
 
 
 def describe(word1, word2, words=None):
@@ -91,7 +117,7 @@ def shuffle_cooccurrences(records, path, seed=0, memory_limit=1 << 30, progress=
     which is then shuffled in memory.
 
     Args:
-        records: array of `RECORD` (N,), usually memory-mapped.
+        records: array of `RECORD` (N,), usually memory-mapped, or `KeptRecords`.
         path: the file to write, `cooccurrence.shuf.bin` by custom.
         seed: int; the order depends on it and on the number of files.
         memory_limit: int, bytes.

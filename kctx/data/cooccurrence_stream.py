@@ -39,7 +39,8 @@ class CooccurrenceStream(StepStream):
 
     Args:
         records: array of `RECORD` in random order, ids from 1, from `shuffle_cooccurrences` or
-            `open_cooccurrences`; usually memory-mapped.
+            `open_cooccurrences`; usually memory-mapped. Those of an id below 1 are left out, with
+            a warning.
         vocabulary_size: int V.
         batch_size: int. Default: 65,536, and at least 64 batches an epoch.
         seed: int, of the order of the batches.
@@ -51,9 +52,10 @@ class CooccurrenceStream(StepStream):
     """
 
     def __init__(self, records, vocabulary_size, batch_size=None, seed=0, static_shapes=False):
+        if len(records):
+            records = check_cooccurrences(records, vocabulary_size)
         if not len(records):
             raise ValueError("`records` must hold at least one. Received: 0 records")
-        check_cooccurrences(records, vocabulary_size)
         if batch_size is None:
             batch_size = default_batch_size(len(records))
         check_count("vocabulary_size", vocabulary_size)
