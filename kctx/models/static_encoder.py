@@ -72,13 +72,14 @@ class StaticEncoder(Encoder):
         """An encoder whose table is that of trained vectors.
 
         On a CPU the table is copied piece by piece: 2 million words of 300 dimensions take 2.4 GB
-        and no more. On an accelerator it is as a whole in the memory of both for a moment.
+        and no more. On an accelerator it is as a whole in the memory of both for a moment. Rows
+        with NaN or infinity become zeros, with a warning.
 
         Args:
             vectors: `kctx.vectors.Vectors`. Their n-grams, if they have some, are left aside: see
                 `SubwordEncoder`.
             unknown: row of unknown words: "zeros", so that they do not move a mean but by their
-                number, or "mean" of all rows.
+                number, or "mean" of all rows that are finite.
             **kwargs: as the constructor.
 
         Raises:
@@ -89,7 +90,8 @@ class StaticEncoder(Encoder):
         parts = [(vectors.table, 0)]
         encoder = cls(*table_shape(parts, first=2), initializer="zeros", **kwargs)
         mean_row = 1 if unknown == "mean" else None
-        fill_rows(encoder.token_embedding.embeddings, parts, first=2, mean_row=mean_row)
+        table = encoder.token_embedding.embeddings
+        fill_rows(table, parts, first=2, mean_row=mean_row, words=vectors.words)
         return encoder
 
     def encode(self, inputs):

@@ -91,7 +91,7 @@ class SubwordEncoder(Encoder):
             ngrams = vectors.subword_table, vectors.subword_places().num_words
             parts = [(vectors.table, 0), ngrams]
         encoder = cls(*table_shape(parts, first=1), initializer="zeros", **kwargs)
-        fill_rows(encoder.subword_embedding.embeddings, parts, first=1)
+        fill_rows(encoder.subword_embedding.embeddings, parts, first=1, words=vectors.words)
         return encoder
 
     def encode(self, inputs):

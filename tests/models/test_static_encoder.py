@@ -117,6 +117,33 @@ def test_tables_larger_than_a_piece(monkeypatch, in_place):
     np.testing.assert_allclose(found[:2], [np.zeros(3), table.mean(axis=0)], atol=1e-6)
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+def test_rows_that_are_not_finite(monkeypatch, in_place):
+    monkeypatch.setattr(word_rows, "_ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(word_rows, "computes_on_cpu", lambda: in_place)
+    table = np.arange(20, dtype="float32").reshape(10, 2)
+    table[4, 1], table[5], table[8, 0] = np.nan, (np.inf, -np.inf), np.inf
+    vectors = Vectors([f"w{i}" for i in range(10)], table)
+    with pytest.warns(UserWarning, match="3 of 10 rows hold NaN.*first that of 'w4'") as found:
+        (rows,) = StaticEncoder.from_vectors(vectors, unknown="mean").get_weights()
+    assert len(found) == 1 and np.isnan(table[4, 1])
+    good = [0, 1, 2, 3, 6, 7, 9]
+    np.testing.assert_array_equal(rows[2:][good], table[good])
+    assert not rows[2:][[4, 5, 8]].any()
+    np.testing.assert_allclose(rows[1], table[good].mean(axis=0), rtol=1e-6)
+    with pytest.warns(UserWarning, match="1 of 1 rows"):
+        nothing = StaticEncoder.from_vectors(vectors.only(["w4"]), unknown="mean")
+    assert not np.any(nothing.get_weights()[0])
+
+
+def test_subwords_that_are_not_finite():
+    vectors = subword_vectors()
+    vectors.subword_table.chunk(0, 44)[40] = np.nan
+    with pytest.warns(UserWarning, match="1 of 44 rows hold NaN.*first row 40"):
+        (rows,) = SubwordEncoder.from_vectors(vectors).get_weights()
+    assert np.isfinite(rows).all() and not rows[41].any()
+
+
 def test_ids_outside_the_table():
     static, subword = StaticEncoder(5, 2), SubwordEncoder(5, 2)
     mask = np.ones((1, 1), bool)
