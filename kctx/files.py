@@ -6,10 +6,12 @@ disk the place holds what it held before, or the new content, whole.
 
 import contextlib
 import ctypes
+import gzip
 import json
 import os
 import shutil
 import tempfile
+import zlib
 from pathlib import Path
 
 
@@ -53,6 +55,30 @@ def read_json(path):
     if not isinstance(value, dict):
         raise ValueError(f"{path} must hold a dict. Received: {type(value).__name__}")
     return value
+
+
+def is_gzipped(path):
+    """Whether a file begins like gzip."""
+    with open(path, "rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+@contextlib.contextmanager
+def unpacked(path):
+    """Opens a file to read its bytes; one that begins like gzip is unpacked.
+
+    Yields:
+        (binary file, the file on the disk, whose `tell` says how much of it was read)
+
+    Raises:
+        ValueError: while reading, of a gzip file that is broken or cut short; names it.
+    """
+    with open(path, "rb") as raw:
+        file = gzip.GzipFile(fileobj=raw) if is_gzipped(path) else raw
+        try:
+            yield file, raw
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path} is a broken gzip file: {error}") from error
 
 
 @contextlib.contextmanager

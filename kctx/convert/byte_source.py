@@ -1,22 +1,15 @@
 """The bytes of a file, plain or gzipped, in blocks."""
 
 import contextlib
-import gzip
-import zlib
 from pathlib import Path
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from kctx.files import is_gzipped, unpacked
+
 BLOCK = 4 * 2**20
-_GZIP = b"\x1f\x8b"
 _MOST_EXPANSION = 1032  # no deflate stream expands more
 _SHOWN_FROM = 64 * 2**20  # a bar for what takes a second or more
-
-
-def is_gzipped(path):
-    """Whether a file begins like gzip."""
-    with open(path, "rb") as file:
-        return file.read(2) == _GZIP
 
 
 def most_bytes(path):
@@ -27,12 +20,15 @@ def most_bytes(path):
 
 @contextlib.contextmanager
 def opened(path, progress=False):
-    """Gives a `ByteSource`; with `progress`, a bar is shown for large files."""
+    """Gives a `ByteSource`; with `progress`, a bar is shown for large files.
+
+    Raises:
+        ValueError: while reading, of a broken gzip file.
+    """
     size = Path(path).stat().st_size
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with contextlib.ExitStack() as stack:
-        raw = stack.enter_context(open(path, "rb"))
-        file = stack.enter_context(gzip.open(raw)) if is_gzipped(path) else raw
+        file, raw = stack.enter_context(unpacked(path))
         told = None
         if progress and size >= _SHOWN_FROM:
             bar = stack.enter_context(Progress(*columns, TimeRemainingColumn()))
@@ -57,15 +53,8 @@ class ByteSource:
         self.path, self._file, self._told = path, file, told
 
     def read(self, size=BLOCK):
-        """The next bytes; empty at the end.
-
-        Raises:
-            ValueError: a broken gzip file.
-        """
-        try:
-            data = self._file.read(size)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{self.path} is a broken gzip file: {error}") from error
+        """The next bytes; empty at the end."""
+        data = self._file.read(size)
         if self._told is not None:
             self._told()
         return data

@@ -1,6 +1,5 @@
 """Word vectors from any of the formats that they are published in."""
 
-import gzip
 import os
 import re
 import struct
@@ -10,11 +9,11 @@ import numpy as np
 
 from kctx.arguments import check_count
 from kctx.convert import glove_file, text_vectors_file, word2vec_file
-from kctx.convert.byte_source import is_gzipped
 from kctx.convert.collected_words import is_invalid
 from kctx.convert.fasttext_file import FastTextFile
 from kctx.convert.fasttext_reading import LOSSES, MAGIC, MODELS
 from kctx.convert.vectors_report import VectorsReport
+from kctx.files import unpacked
 from kctx.vectors import Vectors
 from kctx.vectors.tables import DenseTable, check_storage, chunks
 
@@ -99,11 +98,11 @@ def detect_format(path):
     """The format of a file of word vectors, as named by `load_vectors`.
 
     Raises:
-        ValueError: none of the known ones, or an empty file; says what was found.
+        ValueError: none of the known ones, or an empty or broken file; says what was found.
     """
     if Path(path).is_dir():
         return "native"
-    with gzip.open(path) if is_gzipped(path) else open(path, "rb") as file:
+    with unpacked(path) as (file, _):
         data = file.read(_LOOKED_AT)
     if not data:
         raise ValueError(f"{path} is empty.")
@@ -171,7 +170,10 @@ def _of_fasttext(file, report):
         words, counts = [words[i] for i in kept], counts[kept]
     report.invalid_utf8 += [word for word in words if is_invalid(word)]
     subwords = file.subwords
-    if isinstance(file.inputs, np.ndarray) and file.inputs.nbytes <= _CHECKED_FOR_NAN:
+    if isinstance(file.inputs, np.ndarray) and file.inputs.nbytes > _CHECKED_FOR_NAN:
+        size = f"{file.inputs.nbytes / 1e9:.2f} GB"
+        report.notes.append(f"The matrix of {size} was not checked for NaN and infinity.")
+    elif isinstance(file.inputs, np.ndarray):
         for start, rows in chunks(DenseTable(file.inputs)):
             bad = start + np.flatnonzero(~np.isfinite(rows).all(axis=1))
             report.nan_rows += [file.words[i] for i in bad if i < len(file.words)]

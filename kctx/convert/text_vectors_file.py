@@ -12,10 +12,10 @@ import warnings
 
 import numpy as np
 
-from kctx.convert.byte_source import is_gzipped, opened
+from kctx.convert.byte_source import opened
 from kctx.convert.collected_words import CollectedWords
 from kctx.convert.word2vec_file import check_header, parse_header
-from kctx.files import whole_file
+from kctx.files import is_gzipped, whole_file
 from kctx.vectors.subwords import to_bytes
 from kctx.vectors.tables import chunks
 

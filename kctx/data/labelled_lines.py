@@ -31,7 +31,7 @@ def read_labelled_lines(files, label_prefix="__label__", progress=True):
         ValueError: no line has a label.
     """
     lines, prefix = [], label_prefix.encode("utf-8")
-    for block in text_blocks(text_files(files), "reading", progress):
+    for block in text_blocks(text_files(files), "reading", progress, whole_lines=True):
         for line in block.split(b"\n")[:-1]:
             for tokens in _sentences(split_tokens(line, ALL_WHITE_SPACE)):
                 labels = [as_word(token) for token in tokens if token.startswith(prefix)]

@@ -137,9 +137,10 @@ class Phrases:
             blocks = text_blocks(text_files(files), "counting pairs", progress)
         else:
             blocks = line_blocks(lines)
-        pairs = PairCounts()
+        pairs, ids = PairCounts(), np.zeros(0, np.int64)
         for block in blocks:
-            ids = vocabulary.encode(block, white_space).astype(np.int64)
+            # With the word before it, where a block ends within a line.
+            ids = np.concatenate([ids[-1:], vocabulary.encode(block, white_space)])
             both = (ids[1:] >= 0) & (ids[:-1] >= 0)
             pairs.add(_keys(ids[:-1][both], ids[1:][both], len(vocabulary)))
         pairs.merge()
@@ -150,10 +151,10 @@ class Phrases:
         return cls(vocabulary, np.stack([first, second], 1)[kept], scores[kept], white_space)
 
     def join_block(self, block):
-        """Joins the phrases of whole lines by "_", from the left; a word is in one phrase only.
+        """Joins the phrases of a text by "_", from the left; a word is in one phrase only.
 
         Args:
-            block: bytes.
+            block: bytes that begin and end with whole words.
 
         Returns:
             bytes: words with one space between, lines as they were.
@@ -184,14 +185,21 @@ class Phrases:
     def join(self, files, path, progress=True):
         """Writes the text of some files with its phrases joined, whole or not at all.
 
+        A line longer than 4 MiB is joined in parts: a phrase that lies across two stays apart.
+
         Args:
             files: file name or list of them.
             path: of the one file to write.
             progress: whether to show a bar.
         """
         with whole_file(path) as output:
+            within_line = False
             for block in text_blocks(text_files(files), "joining phrases", progress):
-                output.write(self.join_block(block))
+                joined = self.join_block(block)
+                if within_line and joined and not joined.startswith(b"\n"):
+                    output.write(b" ")
+                output.write(joined)
+                within_line = not joined.endswith(b"\n") if joined else within_line
 
 
 def join_phrases(

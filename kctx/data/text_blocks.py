@@ -1,10 +1,12 @@
-"""Text files as blocks of whole lines, for the models that split text at white space."""
+"""Text files as blocks of bytes, for the models that split text at white space."""
 
 import os
 import re
 from pathlib import Path
 
 from rich.progress import Progress
+
+from kctx.files import unpacked
 
 # What the word2vec and GloVe tools take for white space (they also drop every carriage return),
 # and what fastText does. `bytes.split` knows both kinds but the zero byte.
@@ -56,33 +58,44 @@ def text_files(files):
     return files
 
 
-def text_blocks(files, what, progress=True, block_bytes=_BLOCK_BYTES):
-    """Yields blocks of whole lines, each ending in a line end, in bounded memory.
+def text_blocks(files, what, progress=True, whole_lines=False, block_bytes=_BLOCK_BYTES):
+    """Yields blocks that end with a line or, within a line longer than a block, with white space.
 
-    A line longer than a block is held whole. A file without a line end at its end gets one.
+    So a corpus that is one line takes no more memory than another. A file without a line end at
+    its end gets one.
 
     Args:
-        files: list of paths.
+        files: list of paths; gzip files are unpacked.
         what: str, shown beside the progress bar.
         progress: whether to show the bar.
+        whole_lines: whether long lines, too, are held whole. Default False.
         block_bytes: int, about how much is read at a time. Default 4 MiB.
+
+    Raises:
+        ValueError: a gzip file that is broken or cut short; names it.
     """
-    total = sum(file.stat().st_size for file in files)
+    sizes = [file.stat().st_size for file in files]
+    total, done = sum(sizes), 0
     with Progress(disable=not progress or total < 8 * block_bytes, transient=True) as bar:
         task = bar.add_task(what, total=total)
-        for path in files:
-            with open(path, "rb") as file:
-                rest = []
+        for path, size in zip(files, sizes, strict=True):
+            with unpacked(path) as (file, raw):
+                rest, within_line = [], False
                 while block := file.read(block_bytes):
-                    bar.advance(task, len(block))
-                    head, line_end, tail = block.rpartition(b"\n")
-                    if not line_end:
+                    bar.update(task, completed=done + raw.tell())
+                    cut = block.rfind(b"\n")
+                    if cut < 0 and not whole_lines:
+                        cut = max(block.rfind(b" "), block.rfind(b"\t"))
+                    if cut < 0:
                         rest.append(block)
                         continue
-                    yield b"".join([*rest, head, line_end])
-                    rest = [tail] if tail else []
-                if rest:
-                    yield b"".join([*rest, b"\n"])
+                    yield b"".join([*rest, block[: cut + 1]])
+                    within_line = block[cut] != ord("\n")
+                    rest = [block[cut + 1 :]]
+                last = b"".join(rest)
+                if last or within_line:
+                    yield last + b"\n"
+            done += size
 
 
 def line_blocks(lines, block_lines=1 << 14):

@@ -72,7 +72,7 @@ class WordVocabulary:
         are forgotten while counting, as in the C tools.
 
         Args:
-            files: file name or list of them. Any bytes: invalid UTF-8 is kept.
+            files: file name or list of them, gzipped or not. Any bytes: invalid UTF-8 is kept.
             lines: iterable of str or bytes instead.
             min_count: int, rarer words are left out. Default 5.
             max_size: int, how many words to keep at most. Default: all.
@@ -121,22 +121,23 @@ class WordVocabulary:
         return cls(words, [count for _, count in kept], num_lines, num_tokens)
 
     def encode(self, block, white_space=PLAIN_WHITE_SPACE):
-        """Ids of the words of a block of lines.
+        """Ids of the words of a block of text.
 
         Args:
-            block: bytes, whole lines.
+            block: bytes that begin and end with whole words.
             white_space: where to split.
 
         Returns:
-            int32 (tokens,): the word's place, -1 for an unknown word, -2 for a line's end.
+            int32 (tokens,): the word's place, -1 for an unknown word, -2 for each line end.
         """
         # By line, not with a marker for its end: text may hold any marker.
-        lines = block.split(b"\n")
+        *lines, rest = block.split(b"\n")
         lookup = self.ids.get
         ids = []
-        for line in lines if lines[-1] else lines[:-1]:
+        for line in lines:
             ids += [lookup(token, -1) for token in split_tokens(line, white_space)]
             ids.append(-2)
+        ids += [lookup(token, -1) for token in split_tokens(rest, white_space)]
         return np.array(ids, np.int32)
 
     def save(self, path):

@@ -1,5 +1,7 @@
 """Lines of a file, singly or many at once, with their numbers for errors."""
 
+import zlib
+
 import numpy as np
 
 _BLOCK = 1 << 23
@@ -61,7 +63,7 @@ class Lines:
     def _fill(self):
         try:
             block = self._file.read(_BLOCK)
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, zlib.error) as error:
             raise ValueError(f"{self.path} cannot be unpacked: {error}") from error
         self._held += block
         self._ended = not block

@@ -11,9 +11,8 @@ sentences, from which all other counts follow:
 Words get their ids in the order of their bytes, since workers know no first appearance.
 """
 
-import gzip
-
 from kctx.arguments import check_count
+from kctx.files import unpacked
 from kctx.ngrams.counts import NGramCounts
 from kctx.ngrams.text import SPECIAL_WORDS, split_words, to_bytes, to_text
 
@@ -96,15 +95,15 @@ def read_counts(paths, order, vocabulary=None):
         vocabulary: list of words that fixes their ids, as given there.
 
     Raises:
-        ValueError: a line that is no n-gram with a count; names the file and the line.
+        ValueError: a line that is no n-gram with a count; names the file and the line. A gzip file
+            that is broken or cut short.
     """
     return NGramCounts.from_items(_items(paths, order), order, vocabulary)
 
 
 def _items(paths, order):
     for path in paths:
-        opened = gzip.open if str(path).endswith(".gz") else open
-        with opened(path, "rb") as file:
+        with unpacked(path) as (file, _):
             for number, line in enumerate(file, 1):
                 words, _, count = line.rstrip(b"\n").rpartition(b"\t")
                 gram = tuple(words.split(b" "))

@@ -7,12 +7,13 @@ Two departures from KenLM's `lmplz`: a byte 0 is part of a word, where `lmplz` e
 last line without LF is a whole sentence, where `lmplz` leaves out its `</s>`.
 """
 
-import gzip
 import os
 import re
 from pathlib import Path
 
 import numpy as np
+
+from kctx.files import unpacked
 
 UNKNOWN, START, END = 0, 1, 2
 SPECIAL_WORDS = (b"<unk>", b"<s>", b"</s>")
@@ -151,7 +152,7 @@ def blocks_of(files, lines, advance=lambda size: None, size=BLOCK_BYTES):
     """Blocks of text, each ending with a line, or within a very long line with a word.
 
     Args:
-        files: list of paths; names that end with `.gz` are unpacked.
+        files: list of paths; those that begin like gzip are unpacked.
         lines: iterable of str or bytes instead, a sentence each, or None.
         advance: called with the number of bytes read.
         size: int, about so many bytes at once.
@@ -159,27 +160,26 @@ def blocks_of(files, lines, advance=lambda size: None, size=BLOCK_BYTES):
     Yields:
         (name, number of the first line, bytes). The last line of a file ends with LF even if the
         file does not.
+
+    Raises:
+        ValueError: a gzip file that is broken or cut short; names it.
     """
     if lines is not None:
         yield from _blocks_of_lines(lines, size)
         return
     for path in files:
         number, rest = 1, []
-        opened = gzip.open if str(path).endswith(".gz") else open
-        with opened(path, "rb") as file:
-            try:
-                while block := file.read(size):
-                    advance(len(block))
-                    cut = max(block.rfind(b"\n"), block.rfind(b" "))
-                    if cut < 0:
-                        rest.append(block)
-                        continue
-                    whole = b"".join([*rest, block[: cut + 1]])
-                    rest = [block[cut + 1 :]]
-                    yield str(path), number, whole
-                    number += whole.count(b"\n")
-            except (EOFError, gzip.BadGzipFile) as error:
-                raise ValueError(f"{path} is not a whole gzip file: {error}") from error
+        with unpacked(path) as (file, _):
+            while block := file.read(size):
+                advance(len(block))
+                cut = max(block.rfind(b"\n"), block.rfind(b" "))
+                if cut < 0:
+                    rest.append(block)
+                    continue
+                whole = b"".join([*rest, block[: cut + 1]])
+                rest = [block[cut + 1 :]]
+                yield str(path), number, whole
+                number += whole.count(b"\n")
             last = b"".join(rest)
             if last or (file.tell() and not whole.endswith(b"\n")):
                 yield str(path), number, last + b"\n"

@@ -73,6 +73,17 @@ def test_glove_parameters(tmp_path):
         load_vectors(tmp_path / "vectors.bin", "glove_binary")
 
 
+def test_broken_gzip_files_are_named(vectors, tmp_path):
+    save_vectors(vectors, tmp_path / "v.gz", "word2vec_text")
+    data = (tmp_path / "v.gz").read_bytes()
+    assert load_vectors(tmp_path / "v.gz")[0].words == vectors.words
+    for broken in (data[:-9], data[:3], data[:10] + b"\xff" * 50):
+        (tmp_path / "v.gz").write_bytes(broken)
+        for asked in (None, "word2vec_text", "glove", "word2vec"):
+            with pytest.raises(ValueError, match="v.gz is a broken gzip file"):
+                load_vectors(tmp_path / "v.gz", asked)
+
+
 def test_wrong_arguments(vectors, tmp_path):
     with pytest.raises(FileNotFoundError, match="No such file"):
         load_vectors(tmp_path / "none")

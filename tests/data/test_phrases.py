@@ -1,12 +1,15 @@
 """Phrases, with scores by hand."""
 
 import collections
+import functools
 import itertools
 
 import numpy as np
 import pytest
 
+from kctx.data import phrases as phrases_module
 from kctx.data.phrases import PairCounts, Phrases, join_phrases
+from kctx.data.text_blocks import text_blocks
 
 pytestmark = pytest.mark.once
 
@@ -48,6 +51,23 @@ def test_joins_from_the_left():
         (b"x\n", b"x\n"),
     ]:
         assert phrases.join_block(text) == expected
+
+
+@pytest.mark.parametrize("block_bytes", [1, 8, 11, 1000])
+def test_long_lines_in_parts(tmp_path, monkeypatch, block_bytes):
+    """All pairs count; what comes out is as the text, but for phrases across two parts."""
+    text = "new york is new york as new york and\nyork a new york"
+    (tmp_path / "text").write_text(text, encoding="utf-8")
+    small = functools.partial(text_blocks, block_bytes=block_bytes)
+    monkeypatch.setattr(phrases_module, "text_blocks", small)
+    found = Phrases.find(tmp_path / "text", min_count=2, threshold=0.1)
+    expected = Phrases.find(lines=text.split("\n"), min_count=2, threshold=0.1)
+    assert found.words == expected.words == [("new", "york")]
+    assert found.scores.tolist() == expected.scores.tolist()
+    found.join(tmp_path / "text", tmp_path / "out")
+    joined = (tmp_path / "out").read_text(encoding="utf-8")
+    assert joined.replace("_", " ") == text + "\n"
+    assert (joined.count("_") == 4) == (block_bytes == 1000)
 
 
 def plain(lines, min_count, threshold):

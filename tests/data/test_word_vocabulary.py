@@ -1,11 +1,14 @@
 """Counting words: order, rare words, and text that is not clean."""
 
 import collections
+import functools
+import gzip
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from kctx.data import word_vocabulary
+from kctx.data import id_corpus, word_vocabulary
 from kctx.data.text_blocks import ALL_WHITE_SPACE, as_bytes, as_word, split_tokens, text_blocks
 from kctx.data.word_vocabulary import WordVocabulary
 
@@ -94,9 +97,65 @@ def test_blocks_are_whole_lines(tmp_path, block_bytes):
     for number, content in enumerate(contents):
         (tmp_path / str(number)).write_bytes(content)
     files = sorted(tmp_path.iterdir())
-    blocks = list(text_blocks(files, "", block_bytes=block_bytes))
+    blocks = list(text_blocks(files, "", whole_lines=True, block_bytes=block_bytes))
     assert all(block.endswith(b"\n") for block in blocks)
     assert b"".join(blocks) == b"one two\n\nthree\r\nfour\n\nfive \xc3\xa9\n"
+
+
+ONE_LINE = [b"a bb\tc  dd a bb", b"a bb\n\nccc a bb ", b"x" * 50 + b" a\r\nbb a ", b" \n ", b"\n"]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("content", ONE_LINE)
+def test_long_lines_are_cut_at_white_space(tmp_path, monkeypatch, block_bytes, content):
+    path = tmp_path / "text"
+    path.write_bytes(content)
+    blocks = list(text_blocks([path], "", block_bytes=block_bytes))
+    whole = content if content.endswith(b"\n") else content + b"\n"
+    assert b"".join(blocks) == whole
+    assert all(block[-1:] in b"\n \t" for block in blocks)
+    assert max(map(len, blocks)) < 2 * block_bytes + 50
+    if not content.strip():
+        return
+    small = functools.partial(text_blocks, block_bytes=block_bytes)
+    for module in (word_vocabulary, id_corpus):
+        monkeypatch.setattr(module, "text_blocks", small)
+    made = WordVocabulary.train(path, min_count=1, line_end="</s>")
+    lines = whole.split(b"\n")[:-1]
+    expected = train(*lines, line_end="</s>")
+    assert (made.words, made.counts.tolist()) == (expected.words, expected.counts.tolist())
+    assert made.num_lines == len(lines) and made.num_tokens == expected.num_tokens
+    ids = id_corpus.IdCorpus.build(made, path).ids
+    np.testing.assert_array_equal(ids, id_corpus.IdCorpus.build(made, lines=lines).ids)
+
+
+def test_a_corpus_of_one_line_takes_little_memory(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"word " * 4_000_000)  # 20 MB
+    tracemalloc.start()
+    sizes = [len(block) for block in text_blocks([path], "", block_bytes=1 << 18)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(sizes) == 20_000_001 and peak < 2_000_000
+
+
+def test_packed_files(tmp_path):
+    """Known by their content; several members in a row are one text."""
+    text = b"a b a\nc\xff a"
+    (tmp_path / "plain.gz").write_bytes(text)
+    (tmp_path / "packed.gz").write_bytes(gzip.compress(text[:4]) + gzip.compress(text[4:]))
+    (tmp_path / "packed").write_bytes((tmp_path / "packed.gz").read_bytes())
+    for name in ("plain.gz", "packed.gz", "packed"):
+        made = WordVocabulary.train(tmp_path / name, min_count=1)
+        assert made.words == ["a", "b", "c\udcff"] and made.num_lines == 2
+        ids = id_corpus.IdCorpus.build(made, [tmp_path / name] * 2).ids
+        assert ids.tolist() == [0, 1, 0, -2, 2, 0, -2] * 2
+    data = gzip.compress(np.random.default_rng(0).bytes(1000))
+    changed = data[:200] + b"x" * 200 + data[400:]
+    for number, broken in enumerate((data[:-9], data[:3], changed, data[:10] + b"\xff" * 50)):
+        (tmp_path / f"broken{number}.gz").write_bytes(broken)
+        with pytest.raises(ValueError, match=f"broken{number}.gz is a broken gzip file"):
+            WordVocabulary.train(tmp_path / f"broken{number}.gz", min_count=1)
 
 
 def test_files_and_lines_give_the_same(tmp_path):
@@ -109,7 +168,7 @@ def test_files_and_lines_give_the_same(tmp_path):
 
 def test_encode():
     made = train("a a b")
-    assert made.encode(b"b x a\n\na").tolist() == [1, -1, 0, -2, -2, 0, -2]
+    assert made.encode(b"b x a\n\na").tolist() == [1, -1, 0, -2, -2, 0]  # within a line
     assert made.encode(b"b x a\n\na\n").tolist() == [1, -1, 0, -2, -2, 0, -2]
     assert made.encode(b"\n").tolist() == [-2]
 

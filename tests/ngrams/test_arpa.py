@@ -1,3 +1,4 @@
+import gzip
 import warnings
 
 import numpy as np
@@ -138,6 +139,14 @@ def test_a_cut_anywhere_is_noticed(path):
     for cut in range(end):
         with pytest.raises(ValueError, match="model.arpa"):
             read(path, GOOD[:cut])
+
+
+def test_broken_gzip_files_are_named(tmp_path):
+    packed = gzip.compress(GOOD.encode())
+    for broken in (packed[:-9], packed[:10] + b"\xff" * 50, GOOD.encode()):
+        (tmp_path / "model.arpa.gz").write_bytes(broken)
+        with pytest.raises(ValueError, match="model.arpa.gz cannot be unpacked"):
+            read_arpa(tmp_path / "model.arpa.gz", progress=False)
 
 
 def test_positive_logs_can_be_read_as_zero(path):

@@ -1,3 +1,5 @@
+import gzip
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,9 @@ def test_broken_parts_are_refused(tmp_path):
     (tmp_path / "part").write_bytes(b"a b\t2\na b c\t1\n")
     with pytest.raises(ValueError, match="part line 2 must hold 2 words, a tab and a count"):
         beam_counts.read_counts([tmp_path / "part"], 2)
+    (tmp_path / "part.gz").write_bytes(gzip.compress(b"a b\t2\n" * 9)[:-9])
+    with pytest.raises(ValueError, match="part.gz is a broken gzip file"):
+        beam_counts.read_counts([tmp_path / "part.gz"], 2)
     (tmp_path / "part").write_bytes(b"a b\t-2\n")
     with pytest.raises(ValueError, match="part line 1 must hold 2 words"):
         beam_counts.read_counts([tmp_path / "part"], 2)

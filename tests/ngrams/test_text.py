@@ -92,9 +92,11 @@ def test_packed_files(tmp_path):
     with gzip.open(tmp_path / "text.gz", "wb") as file:
         file.write(b"a b\na\n")
     assert words_of(tmp_path / "text.gz") == "a b </s> a </s>".split()
-    (tmp_path / "cut.gz").write_bytes((tmp_path / "text.gz").read_bytes()[:-9])
-    with pytest.raises(ValueError, match="cut.gz is not a whole gzip file"):
-        words_of(tmp_path / "cut.gz")
+    data = (tmp_path / "text.gz").read_bytes()
+    for broken in (data[:-9], data[:3], data[:10] + b"\xff" * 50):
+        (tmp_path / "cut.gz").write_bytes(broken)
+        with pytest.raises(ValueError, match="cut.gz is a broken gzip file"):
+            words_of(tmp_path / "cut.gz")
 
 
 def test_count_words():
