@@ -4,7 +4,7 @@ import numpy as np
 
 from kctx.convert import text_vectors_file, word2vec_file
 from kctx.convert.fasttext_file import FastTextArguments, FastTextFile
-from kctx.vectors.subword_table import sums_of_rows
+from kctx.vectors.subword_table import SubwordTable, sums_of_rows
 
 FORMATS = ("word2vec", "word2vec_text", "vec", "glove", "fasttext", "native")
 
@@ -26,7 +26,8 @@ def save_vectors(vectors, path, format="word2vec", digits=None):
 
     Raises:
         ValueError: unknown format, or a word that the format cannot hold, such as one with a space
-            in word2vec's binary format; it is named, and nothing is written.
+            in word2vec's binary format; it is named, and nothing is written. Vectors of a
+            supervised or pruned model as "fasttext".
     """
     if format not in FORMATS:
         raise ValueError(f"`format` must be one of {FORMATS}. Received: {format!r}")
@@ -49,10 +50,19 @@ def save_vectors(vectors, path, format="word2vec", digits=None):
 def to_fasttext(vectors):
     """A `FastTextFile` that gives the words of `vectors` these vectors.
 
-    A word's own row is what is missing from its n-grams' rows to its vector. Counts that are not
-    known are made up, falling, since fastText's readers expect them in this order.
+    A word's own row is taken from fastText's matrix where the vectors hold it; else it is what is
+    missing from its n-grams' rows to its vector. Counts that are not known are made up, falling,
+    since fastText's readers expect them in this order.
+
+    Raises:
+        ValueError: vectors of a supervised or of a pruned model, of which too little is known.
     """
-    table = vectors.table.chunk(0, len(vectors))
+    if vectors.labels:
+        raise ValueError(
+            f"Vectors of a supervised model, of {len(vectors.labels)} labels, lack what scores the "
+            "labels: fastText would read an unsupervised model. `FastTextFile.write` keeps all of "
+            "such a model, and the format 'native' the vectors and labels."
+        )
     buckets, subwords = 0, vectors.subwords
     if subwords is not None:
         rows, buckets = vectors.subword_places(), subwords.buckets
@@ -61,11 +71,17 @@ def to_fasttext(vectors):
                 "Vectors of a pruned model cannot be written as an unpruned fastText file. Write "
                 "the `FastTextFile` itself, or the format 'native'."
             )
-        ids, offsets = rows.of_words(vectors.words)
-        sums = sums_of_rows(vectors.subword_table, ids, offsets)
-        own = table * (np.diff(offsets) + 1)[:, None].astype(np.float32) - sums
+        if isinstance(vectors.table, SubwordTable):
+            own = vectors.table.inputs.rows(slice(0, len(vectors)))
+        else:
+            ids, offsets = rows.of_words(vectors.words)
+            sums = sums_of_rows(vectors.subword_table, ids, offsets)
+            table = vectors.table.chunk(0, len(vectors))
+            own = table * (np.diff(offsets) + 1)[:, None].astype(np.float32) - sums
         grams = vectors.subword_table.rows(slice(rows.num_words, rows.num_words + buckets))
         table = np.concatenate([own, grams])
+    else:
+        table = vectors.table.chunk(0, len(vectors))
     counts = vectors.counts
     if counts is None:
         counts = np.arange(len(vectors), 0, -1)

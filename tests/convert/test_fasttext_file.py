@@ -179,7 +179,7 @@ def test_parts_that_do_not_fit(tmp_path, changes, message):
         FastTextArguments(loss="hinge")
 
 
-def test_nan_and_duplicates_are_reported(tmp_path):
+def test_nan_and_duplicates_are_reported(tmp_path, monkeypatch):
     file = model(words=["a", "b", "a", "c"])
     file.inputs[1] = np.nan
     file.inputs[8] = np.inf
@@ -187,7 +187,11 @@ def test_nan_and_duplicates_are_reported(tmp_path):
     vectors, report = load_vectors(tmp_path / "x.bin")
     assert vectors.words == ["a", "b", "c"] and vectors.counts.tolist() == [9, 4, 2]
     assert report.duplicates == ["a"] and report.nan_rows == ["b"]
-    assert "n-gram 4 is not finite" in str(report)
+    assert "n-gram 4 is not finite" in str(report) and "not checked" not in str(report)
+    module = importlib.import_module("kctx.convert.load_vectors")
+    monkeypatch.setattr(module, "_CHECKED_FOR_NAN", file.inputs.nbytes - 1)
+    _, report = load_vectors(tmp_path / "x.bin")
+    assert not report.nan_rows and "was not checked for NaN" in str(report)
 
 
 @pytest.mark.parametrize("norms", [False, True])
@@ -232,6 +236,21 @@ def test_cutoff_keeps_the_longest_rows():
     assert 10 in kept.prune_map[:, 0]
 
 
+def test_cutoff_of_a_pruned_model_keeps_the_buckets():
+    """By hand, and as the answers of the model tell."""
+    inputs = np.array([[9, 9]] * 4 + [[3, 3], [1, 1], [2, 2]], "float32")
+    file = model(inputs=inputs, prune_map=np.array([[3, 0], [6, 1], [5, 2]], np.int32))
+    assert file._pruned(6).prune_map.tolist() == [[3, 0], [5, 1]]
+    assert file._pruned(4).prune_map.shape == (0, 2)
+    once = supervised()._pruned(290)
+    twice = once._pruned(270)
+    buckets = dict(twice.prune_map.tolist())
+    assert buckets.keys() < dict(once.prune_map.tolist()).keys()
+    for bucket, place in buckets.items():
+        row = twice.inputs[len(twice.words) + place]
+        np.testing.assert_array_equal(row, supervised().inputs[60 + bucket])
+
+
 def test_what_cannot_be_quantised():
     with pytest.raises(ValueError, match="Only supervised models.*a skipgram model"):
         model().quantize()
@@ -250,12 +269,20 @@ def test_vectors_as_fasttext(tmp_path):
     np.testing.assert_array_equal(again.get(plain.words), plain.get(plain.words))
     model().write(tmp_path / "y.bin")
     vectors, _ = load_vectors(tmp_path / "y.bin")
+    for some, words in ((vectors, 4), (vectors.first(3), 3)):  # to the bit
+        save_vectors(some, tmp_path / "z.bin", "fasttext")
+        inputs = FastTextFile.read(tmp_path / "z.bin").inputs
+        np.testing.assert_array_equal(inputs[:words], model().inputs[:words])
+        np.testing.assert_array_equal(inputs[words:], model().inputs[4:])
     small = vectors.only(["日本", "</s>"])
     save_vectors(small, tmp_path / "z.bin", "fasttext")
     again, _ = load_vectors(tmp_path / "z.bin")
     assert again.words == ["</s>", "日本"] and again.counts.tolist() == [9, 2]
     for word in ("</s>", "日本", "nie gesehen"):
         np.testing.assert_allclose(again[word], vectors[word], atol=1e-6)
+    supervised().write(tmp_path / "s.bin")
+    with pytest.raises(ValueError, match="supervised model, of 3 labels.*`FastTextFile.write`"):
+        save_vectors(load_vectors(tmp_path / "s.bin")[0], tmp_path / "q.bin", "fasttext")
     pruned = dataclasses.replace(
         model(), inputs=np.ones((5, 2), "float32"), prune_map=np.array([[3, 0]], np.int32)
     )
