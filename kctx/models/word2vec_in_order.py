@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from kctx.arguments import check_choice, check_count
+
 _MASK = (1 << 64) - 1
 _NOISE_SLOTS = 100_000_000
 _LARGEST_SCORE = 6
@@ -89,7 +91,8 @@ class Word2VecInOrder:
         counts: int (V,), of the words; place 0 is the end of a line.
         dim: D.
         architecture: "skip_gram" or "cbow" (mean).
-        tree: `kctx.data.HuffmanTree` of `counts`, for hierarchical softmax. Default: none.
+        tree: `kctx.vectors.huffman.HuffmanTree` of `counts`, for hierarchical softmax. Default:
+            none.
         num_negatives: int; 0: none. Default 0.
         window: int. Default 5.
         sample: float; 0: all words are kept. Default 1e-3.
@@ -116,6 +119,8 @@ class Word2VecInOrder:
         epochs=5,
         max_sentence_words=1000,
     ):
+        check_choice("architecture", architecture, ("skip_gram", "cbow"))
+        check_count("num_negatives", num_negatives, least=0)
         self.counts, self.architecture, self.tree = counts, architecture, tree
         self.num_negatives, self.window, self.epochs = num_negatives, window, epochs
         self.sample, self.max_sentence_words = np.float32(sample), max_sentence_words

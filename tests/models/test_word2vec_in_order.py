@@ -212,3 +212,10 @@ def test_the_rate_falls_every_ten_thousand_words():
     model._seen += 10**6
     model._renew_rate()
     assert model.rate == pytest.approx(0.5e-4)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="`architecture` must be one of .* architecture='bag'"):
+        model_of(architecture="bag")
+    with pytest.raises(ValueError, match="`num_negatives` must be an integer of at least 0"):
+        model_of(num_negatives=-1)
