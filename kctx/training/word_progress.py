@@ -17,8 +17,8 @@ class WordProgress(StepCallback):
     used with `verbose=0`, which takes Keras' own bar away, and before callbacks that write logs.
 
     Adds to the logs:
-        words_per_second: over the last interval. The first batch of a run is left out: it holds
-            the compilation.
+        words_per_second: over the last interval, named after `what`. The first batch of a run is
+            left out: it holds the compilation.
 
     Args:
         words_per_step: float, words that a batch stands for: `words_per_batch` of the streams of
@@ -74,7 +74,7 @@ class WordProgress(StepCallback):
             # Not now: at the end of an epoch Keras still reads them.
             self._reset_pending = True
         if self._speed is not None:
-            logs["words_per_second"] = self._speed
+            logs[f"{self.what}_per_second"] = self._speed
 
     def _renew(self, logs):
         now = time.perf_counter()
@@ -115,7 +115,7 @@ class WordProgress(StepCallback):
 
     def on_epoch_end(self, epoch, logs=None):
         if logs is not None and self._speed is not None:
-            logs["words_per_second"] = self._speed
+            logs[f"{self.what}_per_second"] = self._speed
 
     def on_train_end(self, logs=None):
         self.close()

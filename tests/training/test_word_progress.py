@@ -51,7 +51,9 @@ def test_lines_with_the_loss_of_their_interval(capsys):
 
 
 def test_few_lines_and_the_last_one(capsys):
-    run(WordProgress(10, 12, every=1, seconds=1000, what="records"))
+    seen = Seen()
+    run(WordProgress(10, 12, every=1, seconds=1000, what="records"), extra=[seen])
+    assert seen.logs[-1]["records_per_second"] > 0 and "words_per_second" not in seen.logs[-1]
     lines = capsys.readouterr().out.strip().split("\n")
     assert len(lines) == 2 and lines[0] == "10 of 120 records, loss 0.0000"
     assert lines[1].startswith("120 of 120 records, ") and lines[1].endswith("loss 11.0000")
