@@ -235,8 +235,14 @@ class WindowStream(StepStream):
             "sample num_tokens epochs window learning_rate min_learning_rate block_words "
             "step_blocks steps row_rates max_sentence_words line_end_id seed"
         )
+        features = {}
+        if self.features is not None:
+            of_features = hashlib.sha256(self.features.rows.tobytes())
+            of_features.update(self.features.offsets.tobytes())
+            features = {"features_sha256": of_features.hexdigest()}
         return {
             "corpus_sha256": digest.hexdigest(),
+            **features,
             "targets": {"class": type(self.targets).__name__, **self.targets.get_config()},
             **{name: getattr(self, name) for name in settings.split()},
         }

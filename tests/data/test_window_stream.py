@@ -12,6 +12,7 @@ from kctx.data.ahead import ahead
 from kctx.data.id_corpus import IdCorpus
 from kctx.data.window_stream import WindowStream
 from kctx.data.window_targets import HierarchicalSoftmax, NegativeSampling
+from kctx.data.word_features import WordFeatures
 from kctx.data.word_vocabulary import WordVocabulary
 
 pytestmark = pytest.mark.once
@@ -206,6 +207,18 @@ def test_fingerprint():
         stream_of(targets=NegativeSampling(VOCABULARY.counts, shared=4)),
     ]
     assert all(other.fingerprint() != one for other in others)
+
+
+def test_fingerprint_of_features():
+    size = len(VOCABULARY)
+    rows, offsets = np.arange(2 * size), 2 * np.arange(size + 1)
+    shifted = np.minimum(offsets + (np.arange(size + 1) > 0), 2 * size)
+    found = [
+        stream_of(features=WordFeatures(*features)).fingerprint()
+        for features in ((rows, offsets), (rows, offsets), (rows[::-1], offsets), (rows, shifted))
+    ]
+    assert found[0] == found[1] and found[0] not in found[2:] and found[2] != found[3]
+    assert "features_sha256" not in stream_of().fingerprint()
 
 
 def test_works_ahead():
