@@ -113,14 +113,16 @@ class LabelledStream(StepStream):
         return ahead(((batch,) for batch in self._batches(self.first_step)), 2)
 
     def _batches(self, first):
-        for step in range(first, self.total_steps):
-            epoch, within = divmod(step, self.steps_per_epoch)
+        first_epoch, offset = divmod(first, self.steps_per_epoch)
+        for epoch in range(first_epoch, self.epochs):
             order = np.random.default_rng([self.seed, epoch]).permutation(len(self.lines))
             # The lines are spread evenly, so that no batch is nearly empty.
-            share = np.array_split(order, self.steps_per_epoch)[within]
-            draws = np.random.default_rng([self.seed, epoch, within])
-            progress = step / self.total_steps
-            yield self._batch(share, self.learning_rate * (1 - progress), draws)
+            shares = np.array_split(order, self.steps_per_epoch)
+            for within in range(offset, self.steps_per_epoch):
+                draws = np.random.default_rng([self.seed, epoch, within])
+                progress = (epoch * self.steps_per_epoch + within) / self.total_steps
+                yield self._batch(shares[within], self.learning_rate * (1 - progress), draws)
+            offset = 0
 
     def _batch(self, numbers, rate, draws):
         steps = [self._step(part, draws) for part in np.array_split(numbers, self.steps)]
