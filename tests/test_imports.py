@@ -100,6 +100,7 @@ ALLOWED = {
     "kctx/models/causal_lm.py": {"keras", "kctx.layers", "keras_nlp"},
     "kctx/models/glove.py": {"keras", "kctx.layers", "kctx.vectors", "numpy"},
     "kctx/models/glove_rows.py": {"numpy", "scipy"},
+    "kctx/models/word2vec.py": {"keras", "kctx.layers", "kctx.vectors", "numpy"},
     "kctx/convert/tensorflow_checkpoint.py": {"numpy", "tensorflow (inside)"},
     "kctx/convert/torch_file.py": {"numpy", "torch (inside)"},
 }

@@ -23,7 +23,8 @@ class GloVe(SparseModel):
 
     Pennington, Socher and Manning, 2014, "GloVe: Global Vectors for Word Representation",
     equation 8; the cost is half the weighted squared error, as the C tool prints it. `fit` takes
-    `CooccurrenceStream(...).dataset()`, and its `loss` is the mean cost of the epoch's records.
+    a `CooccurrenceStream`, which is endless: give `steps_per_epoch=stream.steps_per_epoch`. Its
+    `loss` is the mean cost of the epoch's records.
 
     On a CPU the step is computed by NumPy and SciPy, else by Keras on the device.
 
@@ -338,5 +339,7 @@ class GloVe(SparseModel):
             "bias_rate": self.bias_rate,
             "clip": self.clip,
             "damping": self.damping,
+            "seed": self.seed,
             "name": self.name,
+            "dtype": self.dtype_policy,
         }

@@ -69,10 +69,6 @@ class SparseModel(keras.Model):
         """
         raise NotImplementedError
 
-    def evaluate_batch(self, batch):
-        """As `update`, without a change."""
-        raise NotImplementedError
-
     def _step(self, batch):
         (batch,) = batch if isinstance(batch, (tuple, list)) else (batch,)
         loss, count = self.update(batch)

@@ -1,12 +1,14 @@
 """Word2Vec: vectors of words from the words around them."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from kctx.arguments import check_choice, check_count
 from kctx.layers.sparse_rows import add_rows, read_rows
 from kctx.layers.window_products import ARCHITECTURES, OBJECTIVES, check_targets, window_step
 from kctx.models.sparse_model import SparseModel
+from kctx.vectors import Vectors
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -33,6 +35,17 @@ class Word2Vec(SparseModel):
 
     Weights: `input_table` (V, D), the vectors, uniform in [-0.5, 0.5) / D at first;
     `output_table` (V, D), or (V - 1, D) for the nodes of the tree; zeros at first.
+
+    Example, from a text to vectors:
+        vocabulary = kctx.data.WordVocabulary.train("text.txt", min_count=5)
+        corpus = kctx.data.IdCorpus.build(vocabulary, "text.txt")
+        negatives = kctx.data.NegativeSampling(vocabulary.counts)
+        stream = kctx.data.WindowStream(corpus, vocabulary.counts, negatives, epochs=5)
+        model = kctx.models.Word2Vec(len(vocabulary), dim=100)
+        model.fit(stream, epochs=5, steps_per_epoch=stream.steps_per_epoch)
+        vectors = model.vectors(vocabulary)  # kctx.vectors.Vectors
+        vectors.most_similar("king")
+        vectors.save("vectors")
     """
 
     def __init__(
@@ -98,6 +111,25 @@ class Word2Vec(SparseModel):
         rates = ops.expand_dims(step["input_rates"], -1)
         add_rows(self.input_table, words, ops.cast(gradients, "float32") * rates)
         return loss, number
+
+    def vectors(self, vocabulary):
+        """The trained vectors, a copy.
+
+        Args:
+            vocabulary: `kctx.data.WordVocabulary` of V words.
+
+        Returns:
+            `kctx.vectors.Vectors`.
+
+        Raises:
+            ValueError: the vocabulary has another size.
+        """
+        if len(vocabulary) != self.vocabulary_size:
+            raise ValueError(
+                f"`vocabulary` must hold {self.vocabulary_size} words. Received: {len(vocabulary)}"
+            )
+        table = np.array(ops.convert_to_numpy(self.input_table))
+        return Vectors(vocabulary.words, table, counts=vocabulary.counts)
 
     def get_config(self):
         names = (

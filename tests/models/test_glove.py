@@ -247,12 +247,22 @@ def test_file_of_all_parameters(tmp_path):
         model.set_parameters(np.zeros((10, 5)))
 
 
+def test_configuration_makes_the_same_model():
+    model = GloVe(5, 3, seed=7, dtype="mixed_bfloat16")
+    assert model.get_config()["seed"] == 7
+    config = keras.saving.serialize_keras_object(model)
+    again = keras.saving.deserialize_keras_object(config)
+    assert again.dtype_policy.name == "mixed_bfloat16"
+    np.testing.assert_array_equal(again.parameters(), model.parameters())
+
+
 def test_saved_and_loaded(tmp_path):
     records = random_records(30)
     model, _ = trained(records, 30, 1, 100)
     model.save(tmp_path / "glove.keras")
     loaded = keras.saving.load_model(tmp_path / "glove.keras")
     np.testing.assert_array_equal(loaded.parameters(), model.parameters())
+    assert loaded.get_config() == model.get_config()
     inputs = {"word_ids": np.array([0, 3]), "context_ids": np.array([1, 1])}
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(loaded(inputs)), keras.ops.convert_to_numpy(model(inputs))

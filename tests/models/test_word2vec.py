@@ -1,9 +1,13 @@
 """Word2Vec: its steps, what it learns, and that only rows of a batch are touched."""
 
+import inspect
+import textwrap
+
 import keras
 import numpy as np
 import pytest
 
+import kctx
 from kctx import training
 from kctx.data import (
     HierarchicalSoftmax,
@@ -340,6 +344,26 @@ def test_saves_and_loads(tmp_path):
     assert in_stream(loaded, stream_of("negative_sampling")) == in_stream(
         model, stream_of("negative_sampling")
     )
+
+
+def test_the_example_of_the_docstring(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "\n".join(LINES).replace("cat", "king")
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    example = inspect.getdoc(Word2Vec).split("Example, from a text to vectors:\n")[1]
+    names = {"kctx": kctx}
+    exec(textwrap.dedent(example), names)
+    vectors, model = names["vectors"], names["model"]
+    assert names["stream"].steps_per_epoch * 5 == names["stream"].total_steps
+    loaded = kctx.Vectors.load(tmp_path / "vectors")
+    np.testing.assert_array_equal(loaded.get(vectors.words), array(model.input_table))
+    assert vectors.counts.tolist() == names["vocabulary"].counts.tolist()
+    # A copy: training goes on without it.
+    before = vectors["king"].copy()
+    model.input_table.assign(model.input_table + 1)
+    np.testing.assert_array_equal(vectors["king"], before)
+    with pytest.raises(ValueError, match=f"`vocabulary` must hold {SIZE} words. Received: 1"):
+        model.vectors(WordVocabulary(["a"], [1]))
 
 
 class Died(Exception):
