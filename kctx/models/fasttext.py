@@ -18,7 +18,10 @@ class FastText(SparseModel):
     New against Word2Vec: a word's vector is the mean of a row of its own and of the rows of its
     character n-grams, which are hashed into buckets; so words that were never seen have vectors
     too. Trained in blocks as `Word2Vec`. As in the reference, the rows are averaged (the paper sums
-    them), and each gets the whole gradient of the average.
+    them), and each gets the whole gradient of the average. Departure: in skip-gram the input is the
+    context word, which predicts the centre, as in the tool of Word2Vec; in the reference the
+    centre's n-grams predict the context word. Windows reach as far to both sides, so each pair of
+    words comes equally often either way round, and the expected step is the same.
 
     Args:
         vocabulary_size: V, int >= 2.
