@@ -14,7 +14,8 @@ Departures from the original tool, for speed: the text is trained in blocks whos
 their negatives (Ji et al., 2016), and the summed step of a row that a step of training holds often
 is divided by the square root of how often, which needs the higher rate that is the default.
 
-The output folder holds vocab.txt (as the original writes it), vectors/ (for
+The output folder holds vocab.txt (words and counts as the original writes them, but without its
+first line, of the ends of lines, </s>, which is no word here), vectors/ (for
 `kctx.vectors.Vectors.load`), vectors.bin (the original's binary format), checkpoints/, ids.bin (the
 text as numbers, for --resume), log.csv, learning_curves.png, tensorboard/ and metrics.json, with
 scores on --word-pairs and --analogies if there are some. `evaluate_vectors.py --vectors
@@ -27,10 +28,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-import keras
-
 from kctx import command_line, convert, data, evaluation, files, models, training
-from kctx.vectors import Vectors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Config:
     negatives: int = 5
     """negatives for each word, 5 to 20 for small corpora, 2 to 5 for large ones"""
     shared_negatives: int = 16
-    """how many are drawn for a block of text; they stand for --negatives each"""
+    """drawn for a block of text; together they weigh as --negatives draws for each word"""
     cbow_average: bool = True
     """average the window, as the tool does; --no-cbow-average: sum it, as the paper does"""
     cbow_corrected: bool = False
@@ -88,9 +86,11 @@ class Config:
 
 
 def make_corpus(config, texts):
-    """Vocabulary and ids of the text, from an earlier try if there is one."""
+    """Vocabulary and ids of the text; those of an earlier try if it will be gone on with."""
     vocabulary_file, ids_file = config.output / "vocab.txt", config.output / "ids.bin"
-    if config.resume and vocabulary_file.is_file() and ids_file.is_file():
+    # Without a checkpoint nothing would tell whether they are of this text and these options.
+    resumed = config.resume and any((config.output / "checkpoints").glob("step-*"))
+    if resumed and vocabulary_file.is_file() and ids_file.is_file():
         return data.WordVocabulary.load(vocabulary_file), data.IdCorpus.open(ids_file)
     if config.phrase_thresholds:
         joined = config.output / "phrases.txt"
@@ -104,6 +104,16 @@ def make_corpus(config, texts):
     corpus = data.IdCorpus.build(vocabulary, texts, path=ids_file)
     vocabulary.save(vocabulary_file)  # last: the sign that the ids are whole
     return vocabulary, corpus
+
+
+def fingerprint(config, texts):
+    """What vocabulary and ids depend on, which a resumed run does not make anew."""
+    return {
+        "corpus": [[Path(text).name, Path(text).stat().st_size] for text in texts],
+        "min_count": config.min_count,
+        "max_size": config.max_size,
+        "phrase_thresholds": list(config.phrase_thresholds),
+    }
 
 
 def step_blocks(config, vocabulary):
@@ -160,7 +170,8 @@ def main(config):
     for path in (config.word_pairs, config.analogies):
         if path and not path.exists():
             raise FileNotFoundError(f"No such file to evaluate on: {path}")
-    vocabulary, corpus = make_corpus(config, data.matching_files(config.corpus))
+    texts = data.matching_files(config.corpus)
+    vocabulary, corpus = make_corpus(config, texts)
     model = models.Word2Vec(
         len(vocabulary),
         config.dim,
@@ -185,7 +196,10 @@ def main(config):
         total_steps=stream.total_steps,
         every=every,
         checkpoints=training.Checkpoints(
-            config.output / "checkpoints", every=every * config.save_every, stream=stream
+            config.output / "checkpoints",
+            every=every * config.save_every,
+            stream=stream,
+            fingerprint=fingerprint(config, texts),
         ),
         resume=config.resume,
         callbacks=[
@@ -196,11 +210,7 @@ def main(config):
         verbose=0,
     )
     seconds = time.perf_counter() - began
-    vectors = Vectors(
-        vocabulary.words,
-        keras.ops.convert_to_numpy(model.input_table),
-        counts=vocabulary.counts,
-    )
+    vectors = model.vectors(vocabulary)
     convert.save_vectors(vectors, config.output / "vectors", format="native")
     convert.save_vectors(vectors, config.output / "vectors.bin", format="word2vec")
     metrics = {

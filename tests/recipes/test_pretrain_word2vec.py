@@ -101,10 +101,32 @@ def test_broken_and_resumed(recipe, corpus, whole, tests_of_words, tmp_path, mon
     assert not (folder / "vectors").exists()
     with pytest.raises(ValueError, match="already holds checkpoints"):
         run(recipe, corpus, folder)
-    with pytest.raises(ValueError, match="data/window: saved 5, now 3"):
-        run(recipe, corpus, folder, resume=True, window=3)
+    for options, message in (
+        ({"window": 3}, "data/window: saved 5, now 3"),
+        ({"min_count": 3}, "run/min_count: saved 2, now 3"),
+        ({"max_size": 9}, "run/max_size: saved None, now 9"),
+        ({"phrase_thresholds": (3.0,)}, "run/phrase_thresholds/0: saved 'nothing', now 3.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run(recipe, corpus, folder, resume=True, **options)
+    other = tmp_path / "text.txt"
+    other.write_text(corpus.read_text(encoding="utf-8") + "more\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"run/corpus/0/1: saved \d+, now \d+"):
+        run(recipe, other, folder, resume=True)
     run(recipe, corpus, folder, resume=True, **tests_of_words)
     assert losses(folder) == losses(whole)
+    assert (folder / "vectors.bin").read_bytes() == (whole / "vectors.bin").read_bytes()
+
+
+def test_resumed_before_the_first_checkpoint(recipe, corpus, whole, tmp_path, monkeypatch):
+    """What an earlier try made of the text is not taken for that of other options."""
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(recipe.training, "fit_steps", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(recipe, corpus, folder, min_count=300)
+    assert len(recipe.data.WordVocabulary.load(folder / "vocab.txt")) == 3
+    run(recipe, corpus, folder, resume=True)
     assert (folder / "vectors.bin").read_bytes() == (whole / "vectors.bin").read_bytes()
 
 
