@@ -14,11 +14,11 @@ into --memory are kept sorted on the disk and merged; training reads them from t
 The output folder holds vocab.txt, cooccurrence.bin and cooccurrence.shuf.bin (all as the C tools
 write them), checkpoints/, vectors/ (for `kctx.vectors.Vectors.load`), vectors.txt, vectors.bin (all
 trained numbers, as the C tool's -binary 1), log.csv, learning_curves.png, tensorboard/ and
-metrics.json. `evaluate_vectors.py --vectors runs/glove/vectors.txt` evaluates them.
+metrics.json, whose cost is the mean over the last epoch, or over its last steps, 100 at most.
+`evaluate_vectors.py --vectors runs/glove/vectors.txt` evaluates them.
 """
 
 import dataclasses
-import time
 from pathlib import Path
 from typing import Literal
 
@@ -71,27 +71,6 @@ class Config:
     """go on with a broken run, exactly where it was saved"""
 
 
-class RecordsPerSecond(training.StepCallback):
-    """Adds the throughput of the epoch so far to what the progress bar and the logs show."""
-
-    def __init__(self, stream):
-        super().__init__()
-        self.stream = stream
-
-    def on_epoch_begin(self, epoch, logs=None):
-        super().on_epoch_begin(epoch, logs)
-        self._began = time.perf_counter()
-
-    def on_step(self, logs):
-        records = (self.step - self._epoch_start) * self.stream.batch_size
-        records = min(records, len(self.stream.records))  # the last batch may be smaller
-        self._rate = records / (time.perf_counter() - self._began)
-        logs["records_per_second"] = self._rate
-
-    def on_epoch_end(self, epoch, logs=None):
-        logs["records_per_second"] = self._rate
-
-
 def make_records(config, texts):
     """Vocabulary and shuffled counts of the corpus, from an earlier try if there is one."""
     vocabulary_file = config.output / "vocab.txt"
@@ -125,7 +104,8 @@ def main(config):
     print(settings.describe())
     if not config.resume:
         training.refuse_used(config.output / "checkpoints")
-    vocabulary, records = make_records(config, data.matching_files(config.corpus))
+    texts = data.matching_files(config.corpus)
+    vocabulary, records = make_records(config, texts)
     model = models.GloVe(
         len(vocabulary),
         config.dim,
@@ -149,6 +129,7 @@ def main(config):
         f"{parameters:,} parameters, {stream.steps_per_epoch:,} steps an epoch"
     )
     every = stream.steps_per_epoch
+    shown = min(100, every)
     counted = ("window", "symmetric", "distance_weighting", "min_count", "max_size")
     history = training.fit_steps(
         model,
@@ -159,14 +140,20 @@ def main(config):
             config.output / "checkpoints",
             every=every * config.save_every,
             stream=stream,
-            fingerprint={name: getattr(config, name) for name in counted},
+            fingerprint={
+                "corpus": [[Path(text).name, Path(text).stat().st_size] for text in texts],
+                **{name: getattr(config, name) for name in counted},
+            },
         ),
         resume=config.resume,
         callbacks=[
-            RecordsPerSecond(stream),
-            training.CSVLog(config.output / "log.csv", every),
-            training.TensorBoardLog(config.output / "tensorboard", every),
+            training.WordProgress(
+                len(records) / every, every * config.epochs, shown, what="records"
+            ),
+            training.CSVLog(config.output / "log.csv", shown),
+            training.TensorBoardLog(config.output / "tensorboard", shown),
         ],
+        verbose=0,
     )
     vectors = model.vectors(vocabulary, config.part, config.unknown)
     convert.save_vectors(vectors, config.output / "vectors", format="native")
@@ -180,7 +167,8 @@ def main(config):
     }
     if history:
         metrics["cost"] = history.history["loss"][-1]
-        metrics["records_per_second"] = history.history["records_per_second"][-1]
+        if rates := history.history.get("records_per_second"):  # not of a run of one step
+            metrics["records_per_second"] = rates[-1]
     for name, value in metrics.items():
         print(f"{name:<20} {value:,.6g}")
     files.write_json(config.output / "metrics.json", metrics)

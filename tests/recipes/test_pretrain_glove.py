@@ -68,6 +68,7 @@ def test_all_that_it_writes(whole):
     assert metrics["words"] == len(vectors) - 1
     rows = losses(whole)
     assert len(rows) == 30 and float(rows[-1][1]) < 0.7 * float(rows[0][1])
+    assert metrics["records_per_second"] > 0
     assert metrics["cost"] == pytest.approx(float(rows[-1][1]))
 
 
