@@ -101,8 +101,9 @@ class Ours:
     def __init__(self, cell, text, settings):
         import keras
 
-        from kctx import convert, data, models, vectors
+        from kctx import convert, data, models, training, vectors
 
+        training.setup()  # as the recipes do
         self.keras, self.convert, self.data = keras, convert, data
         self.models, self.tables = models, vectors
         self.text, self.settings, self.model = text, settings, None

@@ -72,8 +72,9 @@ class Ours:
     def __init__(self, cell, text, settings):
         import keras
 
-        from kctx import data, models
+        from kctx import data, models, training
 
+        training.setup()  # as the recipes do
         self.keras, self.data, self.models = keras, data, models
         self.architecture, self.objective, options, _ = CELLS[cell]
         self.text, self.settings = text, settings
