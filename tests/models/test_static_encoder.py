@@ -126,7 +126,9 @@ def test_rows_that_are_not_finite(monkeypatch, in_place):
     vectors = Vectors([f"w{i}" for i in range(10)], table)
     with pytest.warns(UserWarning, match="3 of 10 rows hold NaN.*first that of 'w4'") as found:
         (rows,) = StaticEncoder.from_vectors(vectors, unknown="mean").get_weights()
-    assert len(found) == 1 and np.isnan(table[4, 1])
+    # Backends may have warnings of their own.
+    assert sum("hold NaN" in str(warning.message) for warning in found) == 1
+    assert np.isnan(table[4, 1])
     good = [0, 1, 2, 3, 6, 7, 9]
     np.testing.assert_array_equal(rows[2:][good], table[good])
     assert not rows[2:][[4, 5, 8]].any()
