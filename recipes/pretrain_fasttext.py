@@ -44,6 +44,8 @@ OBJECTIVES = {
 }
 LINE_END = "</s>"
 _MOST_LABELS_DRAWN = 40
+# Options that the kept text and its features depend on: a resumed run must have the same.
+_OF_THE_DATA = ("input", "min_count", "min_count_label", "min_n", "max_n", "word_ngrams")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +90,8 @@ class Config:
     negatives: int = 5
     """negatives for each word or line"""
     shared_negatives: int = 32
-    """how many are drawn for a block of text; they stand for --negatives each"""
+    """how many are drawn for a block of text; together they weigh as --negatives draws for each
+    word"""
     sample: float = 1e-4
     """words of a larger share of the text are left out at times; 0: never"""
     learning_rate: float | None = None
@@ -260,7 +263,7 @@ def train(config, model, stream):
             config.output / "checkpoints",
             every=every * config.save_every,
             stream=stream,
-            fingerprint={name: getattr(config, name) for name in ("min_n", "max_n", "word_ngrams")},
+            fingerprint={name: getattr(config, name) for name in _OF_THE_DATA},
         ),
         resume=config.resume,
         callbacks=[

@@ -20,6 +20,7 @@ from kctx.models import Word2Vec
 from kctx.models.word2vec_in_order import Word2VecInOrder
 from kctx.vectors.huffman import huffman_tree
 from tests.layers.window_loops import by_loops, rows_of
+from tests.models.runs import DieAt, Died
 
 VARIANTS = [
     ("skip_gram", "negative_sampling"),
@@ -364,20 +365,6 @@ def test_the_example_of_the_docstring(tmp_path, monkeypatch):
     np.testing.assert_array_equal(vectors["king"], before)
     with pytest.raises(ValueError, match=f"`vocabulary` must hold {SIZE} words. Received: 1"):
         model.vectors(WordVocabulary(["a"], [1]))
-
-
-class Died(Exception):
-    pass
-
-
-class DieAt(training.StepCallback):
-    def __init__(self, at):
-        super().__init__()
-        self.at = at
-
-    def on_step(self, logs):
-        if self.step == self.at:
-            raise Died
 
 
 def test_a_resumed_run_has_the_same_losses(tmp_path):
