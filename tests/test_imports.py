@@ -51,6 +51,7 @@ ALLOWED = {
         "numpy",
         "scipy",
         "sklearn",
+        "seqeval",
         "rich",
         "kctx.vectors",
         "matplotlib (inside)",

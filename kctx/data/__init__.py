@@ -1,6 +1,8 @@
 """Datasets: streaming pretraining data and labelled examples for fine-tuning."""
 
 from kctx.data.bert_pretraining import bert_pretraining_dataset, bert_pretraining_stream
+from kctx.data.choices import ChoiceExamples, read_choices
+from kctx.data.conll import TaggedSentences, read_conll
 from kctx.data.cooccurrence import count_cooccurrences
 from kctx.data.cooccurrence_records import open_cooccurrences, shuffle_cooccurrences
 from kctx.data.cooccurrence_stream import CooccurrenceStream
@@ -16,7 +18,9 @@ from kctx.data.pairs import build_pairs, plan_pairs
 from kctx.data.phrases import Phrases, join_phrases
 from kctx.data.records import has_records, records_stream, write_records
 from kctx.data.sentences import split_sentences
+from kctx.data.squad import Answer, SpanExamples, read_squad
 from kctx.data.stream import PretrainingStream
+from kctx.data.tag_schemes import convert_tags, tag_spans, tags_of_spans
 from kctx.data.text_blocks import ALL_WHITE_SPACE
 from kctx.data.window_stream import WindowStream
 from kctx.data.window_targets import HierarchicalSoftmax, NegativeSampling
@@ -27,6 +31,8 @@ from kctx.data.word_windows import WordWindows
 
 __all__ = [
     "ALL_WHITE_SPACE",
+    "Answer",
+    "ChoiceExamples",
     "CooccurrenceStream",
     "Corpus",
     "ExampleStream",
@@ -38,6 +44,8 @@ __all__ = [
     "NegativeSampling",
     "Phrases",
     "PretrainingStream",
+    "SpanExamples",
+    "TaggedSentences",
     "WindowStream",
     "WordFeatures",
     "WordStream",
@@ -47,6 +55,7 @@ __all__ = [
     "bert_pretraining_dataset",
     "bert_pretraining_stream",
     "build_pairs",
+    "convert_tags",
     "count_cooccurrences",
     "count_labelled_lines",
     "has_records",
@@ -57,11 +66,16 @@ __all__ = [
     "number_to_predict",
     "open_cooccurrences",
     "plan_pairs",
+    "read_choices",
+    "read_conll",
     "read_examples",
     "read_labelled_lines",
+    "read_squad",
     "records_stream",
     "shuffle_cooccurrences",
     "split_sentences",
+    "tag_spans",
+    "tags_of_spans",
     "word_stream",
     "write_records",
 ]

@@ -38,6 +38,11 @@ def read_text(path, encoding):
         raise encoding_error(path, encoding, error.start, data) from error
 
 
+def clean(text):
+    """Text without halves of surrogate pairs, which JSON can spell and no encoding can write."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
+
+
 def table(content, path, delimiter, quoted):
     """Rows (lists of str) and the line each begins on; blank lines are left out."""
     rows, lines = [], []
@@ -67,8 +72,8 @@ def table(content, path, delimiter, quoted):
     return rows, lines
 
 
-def json_rows(content, path, wanted, allow_unlabelled):
-    rows, lines = [], []
+def json_objects(content, path):
+    """Yields (line, dict) for each line of JSONL; blank lines are left out."""
     for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
             continue
@@ -78,6 +83,12 @@ def json_rows(content, path, wanted, allow_unlabelled):
             raise ValueError(f"{path}, line {number}: not JSON ({error}).") from error
         if not isinstance(item, dict):
             raise ValueError(f"{path}, line {number}: expected a JSON object. Received: {line!r}")
+        yield number, item
+
+
+def json_rows(content, path, wanted, allow_unlabelled):
+    rows, lines = [], []
+    for number, item in json_objects(content, path):
         for column in wanted:
             missing = column is not None and item.get(column) is None
             if missing and not (column == wanted[2] and allow_unlabelled):
@@ -87,8 +98,7 @@ def json_rows(content, path, wanted, allow_unlabelled):
             if column is not None and column != wanted[2] and not isinstance(item[column], str):
                 raise ValueError(f"{path}, line {number}: {column!r} is not a text.")
             if isinstance(item.get(column), str):
-                # JSON can spell half of a surrogate pair, which no encoding can write.
-                item[column] = _LONE_SURROGATE.sub("\ufffd", item[column])
+                item[column] = clean(item[column])
         if wanted[2] is not None:
             value = item.get(wanted[2])
             if value is not None and not isinstance(value, str):

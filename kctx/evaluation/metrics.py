@@ -76,6 +76,60 @@ def regression_report(labels, predictions):
     }
 
 
+def choice_report(labels, predictions, num_choices):
+    """Scores of answers chosen among a few.
+
+    Args:
+        labels: (N,) int, places of the right choices.
+        predictions: (N,) int, places of the chosen ones.
+        num_choices: (N,) int, how many there were.
+
+    Returns:
+        dict of float: "accuracy"; "chance", the accuracy that guessing gives on average.
+    """
+    labels, predictions = paired(labels, predictions)
+    labels, num_choices = paired(labels, num_choices)
+    if (num_choices <= np.maximum(labels, predictions)).any():
+        row = int(np.argmax(num_choices <= np.maximum(labels, predictions)))
+        raise ValueError(
+            "`labels` and `predictions` must be below `num_choices`. Received: "
+            f"{labels[row]} and {predictions[row]} of {num_choices[row]} choices in row {row}"
+        )
+    return {
+        "accuracy": float(np.mean(labels == predictions)),
+        "chance": float(np.mean(1 / num_choices)),
+    }
+
+
+def calibration(confidences, correct, bins=10):
+    """How often answers of a confidence are right (Guo et al., 2017, section 2).
+
+    Args:
+        confidences: (N,) float in [0, 1], probability that each answer was given.
+        correct: (N,) bool, whether it is right.
+        bins: int, equal parts of [0, 1]. Default 10.
+
+    Returns:
+        (counts, mean confidences, accuracies, error): int (bins,); float (bins,) twice, 0 in empty
+        bins; float, the expected calibration error, the mean over the answers of the distance
+        between accuracy and mean confidence of their bin.
+    """
+    correct, confidences = paired(np.asarray(correct, bool), confidences)
+    if not ((confidences >= 0) & (confidences <= 1)).all():
+        raise ValueError(
+            "`confidences` must lie in [0, 1]. Received: values from "
+            f"{confidences.min()} to {confidences.max()}"
+        )
+    # Bin i holds (i / bins, (i + 1) / bins], the first 0 as well.
+    places = np.clip(np.ceil(confidences * bins).astype(int) - 1, 0, bins - 1)
+    counts = np.bincount(places, minlength=bins)
+    divisor = np.maximum(counts, 1)
+    means = np.bincount(places, confidences, bins) / divisor
+    accuracies = np.bincount(places, correct, bins) / divisor
+    error = float((counts * np.abs(accuracies - means)).sum() / len(places))
+    return counts, means, accuracies, error
+
+
 def counted(counts, name):
     """Counts as (V,) float64, or an error."""
     counts = np.asarray(counts, "float64")

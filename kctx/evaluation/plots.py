@@ -1,10 +1,11 @@
-"""Pictures of training runs and of confusions; they need the extra `plot`."""
+"""Pictures of training runs, of confusions and of confidence; they need the extra `plot`."""
 
 import csv
 import math
 
 import numpy as np
 
+from kctx.evaluation.metrics import calibration
 from kctx.files import whole_file
 
 
@@ -132,3 +133,34 @@ def confusion_matrix(labels, predictions, names, png_path):
         axes.text(column, row, str(count), ha="center", va="center", color=colour)
     save(figure, png_path)
     return counts
+
+
+def reliability(confidences, correct, png_path, bins=10):
+    """Draws how often answers of each confidence are right, beside how many there are.
+
+    Args:
+        confidences: (N,) float in [0, 1], probability that each answer was given.
+        correct: (N,) bool, whether it is right.
+        png_path: where the picture goes.
+        bins: int, equal parts of [0, 1]. Default 10.
+
+    Returns:
+        float, the expected calibration error, see `kctx.evaluation.calibration`.
+    """
+    counts, means, accuracies, error = calibration(confidences, correct, bins)
+    figure = new_figure(4.5, 5.5)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    filled, edges = counts > 0, np.arange(bins) / bins
+    upper.bar(edges[filled], accuracies[filled], 1 / bins, align="edge", edgecolor="white")
+    upper.plot((0, 1), (0, 1), color="black", linestyle="--", linewidth=1, label="calibrated")
+    upper.plot(means[filled], accuracies[filled], color="tab:red", marker=".", label="mean of bin")
+    upper.set_ylabel("share that is right")
+    upper.set_ylim(0, 1)
+    upper.set_title(f"expected calibration error {error:.3f}")
+    upper.legend(loc="upper left")
+    lower.bar(edges, counts, 1 / bins, align="edge", edgecolor="white")
+    lower.set_xlim(0, 1)
+    lower.set_xlabel("confidence")
+    lower.set_ylabel("answers")
+    save(figure, png_path)
+    return error

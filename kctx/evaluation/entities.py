@@ -1,0 +1,93 @@
+"""Precision, recall and F1 of whole entities, as seqeval counts them."""
+
+import numpy as np
+from seqeval.metrics import accuracy_score, precision_recall_fscore_support
+from seqeval.metrics.sequence_labeling import get_entities
+
+
+def entity_report(tags, predictions):
+    """Scores of predicted entities: right are those with the same words and the same label.
+
+    Entities are read as seqeval's default mode and the CoNLL scorer read them, whatever the scheme.
+
+    Args:
+        tags: list of lists of str, true tags such as "B-PER" and "O", in BIO, BIOES or BMES.
+        predictions: the same for the predicted ones.
+
+    Returns:
+        dict of float in [0, 1]: "f1", "precision" and "recall" over all entities; "macro_f1", the
+        mean F1 over the labels that occur in either; "accuracy", the share of right tags. Where
+        there is nothing to divide by, 0.
+
+    Raises:
+        ValueError: for no words, or sentences of unequal lengths.
+    """
+    tags, predictions = paired_tags(tags, predictions)
+    scores = {"micro": (0.0,) * 3, "macro": (0.0,) * 3}
+    if _labels(tags) | _labels(predictions):
+        for average in scores:
+            scores[average] = _scores(tags, predictions, average)
+    precision, recall, f1, *_ = scores["micro"]
+    return {
+        "f1": float(f1),
+        "precision": float(precision),
+        "recall": float(recall),
+        "macro_f1": float(scores["macro"][2]),
+        "accuracy": float(accuracy_score(tags, predictions)),
+    }
+
+
+def entity_table(tags, predictions):
+    """Scores of each label of entities.
+
+    Args:
+        tags, predictions: as of `entity_report`.
+
+    Returns:
+        dict of label (sorted) to dict: "f1", "precision", "recall", float in [0, 1]; "support",
+        int, number of true entities.
+    """
+    tags, predictions = paired_tags(tags, predictions)
+    labels = sorted(_labels(tags) | _labels(predictions))
+    if not labels:
+        return {}
+    columns = _scores(tags, predictions, None)
+    return {
+        label: {"f1": float(f), "precision": float(p), "recall": float(r), "support": int(n)}
+        for label, p, r, f, n in zip(labels, *columns, strict=True)
+    }
+
+
+def paired_tags(tags, predictions):
+    """Two lists of lists of str of equal lengths, M of BMES written I, or an error."""
+    tags, predictions = _read(tags), _read(predictions)
+    if len(tags) != len(predictions):
+        raise ValueError(
+            "`tags` and `predictions` must hold the same number of sentences. "
+            f"Received: {len(tags)} and {len(predictions)}"
+        )
+    if not any(tags):
+        raise ValueError(f"`tags` must hold at least one word. Received: {len(tags)} sentences")
+    for number, (wanted, given) in enumerate(zip(tags, predictions, strict=True)):
+        if len(wanted) != len(given):
+            raise ValueError(
+                f"`predictions` must hold a tag for each word. Received: {len(given)} tags for "
+                f"the {len(wanted)} words of sentence {number}, counted from 0"
+            )
+    return tags, predictions
+
+
+def _read(tags):
+    def inside(tag):  # seqeval knows no M
+        return "I" + tag[1:] if tag == "M" or tag.startswith("M-") else tag
+
+    return [[inside(str(tag)) for tag in sentence] for sentence in tags]
+
+
+def _labels(tags):
+    return {label for sentence in tags for label, _, _ in get_entities(sentence)}
+
+
+def _scores(tags, predictions, average):
+    with np.errstate(all="ignore"):
+        return precision_recall_fscore_support(tags, predictions, average=average, zero_division=0)
