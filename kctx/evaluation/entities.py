@@ -1,8 +1,11 @@
 """Precision, recall and F1 of whole entities, as seqeval counts them."""
 
 import numpy as np
-from seqeval.metrics import accuracy_score, precision_recall_fscore_support
-from seqeval.metrics.sequence_labeling import get_entities
+from seqeval.metrics.sequence_labeling import (
+    accuracy_score,
+    get_entities,
+    precision_recall_fscore_support,
+)
 
 
 def entity_report(tags, predictions):
