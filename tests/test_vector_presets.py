@@ -130,7 +130,10 @@ def test_served_answers_are_those_of_the_model(tmp_path, kind):
         np.testing.assert_allclose(found["scores"][row], list(answer["scores"].values()), atol=1e-5)
     empty = signatures["serving_default"](text=tf.constant([], tf.string))
     assert empty["scores"].shape == (0, 3)
-    assert set(signatures) == {"serving_default", "token_ids"}  # no pairs
+    assert set(signatures) == {"serving_default", "pair", "token_ids"}
+    pairs = signatures["pair"](text=tf.constant(TEXTS), text_pair=tf.constant(TEXTS[::-1]))
+    for row, answer in enumerate(text_model.predict(TEXTS, TEXTS[::-1])):
+        np.testing.assert_allclose(pairs["scores"][row], list(answer["scores"].values()), atol=1e-5)
 
     # By ids, checked.
     inputs = loaded.preprocessor(TEXTS)

@@ -47,3 +47,21 @@ def padded(tokens, padding_id, sequence_length, pad_to_length=False, pad_to_mult
         token_ids = tf.pad(token_ids, [[0, 0], [0, more]], constant_values=padding_id)
     length = tf.cast(tokens.row_lengths(), tf.int32)[:, None]  # (B, 1)
     return token_ids, tf.range(tf.shape(token_ids)[1])[None] < length
+
+
+def longest_first(length_a, length_b, budget):
+    """Lengths after dropping tokens one by one from the end of the longer, the second on a tie.
+
+    Source: `_truncate_seq_pair` of the reference implementation's run_classifier.py, in closed
+    form. Integer tensors of any shape in, two of the same shape out.
+    """
+    kept_a = tf.minimum(length_a, tf.maximum((budget + 1) // 2, budget - length_b))
+    kept_a = tf.maximum(kept_a, 0)
+    return kept_a, tf.minimum(length_b, budget - kept_a)
+
+
+def keep_first(ragged, lengths):
+    """The first `lengths` (B,) values of each row of a ragged (B, None)."""
+    starts = tf.cast(ragged.row_starts(), tf.int32)
+    places = tf.ragged.range(starts, starts + lengths)
+    return places.with_values(tf.gather(ragged.values, places.values))

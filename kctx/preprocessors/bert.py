@@ -6,22 +6,13 @@ import numpy as np
 import tensorflow as tf
 
 from kctx.files import write_json
-from kctx.preprocessors.batch import as_batch, padded
+from kctx.preprocessors.batch import as_batch, keep_first, longest_first, padded
 from kctx.preprocessors.model_input import ModelInput
+from kctx.preprocessors.span_windows import span_windows
+from kctx.preprocessors.word_windows import word_windows
 from kctx.tokenizers import WordPieceTokenizer
 
 TRUNCATIONS = ("longest_first", "only_second")
-
-
-def longest_first(length_a, length_b, budget):
-    """Lengths after dropping tokens one by one from the end of the longer, the second on a tie.
-
-    Source: `_truncate_seq_pair` of the reference implementation's run_classifier.py, in closed
-    form. Integer tensors of any shape in, two of the same shape out.
-    """
-    kept_a = tf.minimum(length_a, tf.maximum((budget + 1) // 2, budget - length_b))
-    kept_a = tf.maximum(kept_a, 0)
-    return kept_a, tf.minimum(length_b, budget - kept_a)
 
 
 def only_second(length_a, length_b, budget):
@@ -67,6 +58,7 @@ class BERTPreprocessor:
     """
 
     takes_pairs = True
+    front_tokens = 1
 
     def __init__(
         self,
@@ -121,7 +113,24 @@ class BERTPreprocessor:
         second = None if pairs is None else self._tokens(pairs, "pairs")
         return self.pack(first, second)
 
-    def pack(self, first, second=None):
+    @property
+    def unknown_id(self):
+        """Id of the token for what the vocabulary lacks."""
+        return self.tokenizer.unknown_id
+
+    def special_tokens(self, segments):
+        """How many special tokens a row of one or of two segments has."""
+        return segments + 1
+
+    def encode_words(self, words):
+        """Tokens of words: string (W,) -> (ragged int32 (W, None), None)."""
+        return self.tokenizer(words), None
+
+    def encode_texts(self, texts):
+        """Tokens of texts and their offsets: string (B,) -> three ragged (B, None), None."""
+        return (*self.tokenizer.tokenize_with_offsets(texts), None)
+
+    def pack(self, first, second=None, table=None):
         """Adds the special tokens to ids: ragged int32 (B, None), once or twice, to a batch."""
         start = tf.fill([first.nrows(), 1], self.tokenizer.start_id)
         separator = tf.fill([first.nrows(), 1], self.tokenizer.separator_id)
@@ -189,6 +198,34 @@ class BERTPreprocessor:
         inputs = self.pack(pieces) if questions is None else self.pack(ragged(fronts), pieces)
         return inputs, np.array(text_index, np.int32), np.array(starts, np.int32)
 
+    def words(self, word_lists, stride=None):
+        """Makes a batch of sentences that are words already, in windows where they are too long.
+
+        Every word is in at least one window; see `WordWindows` for what is returned.
+
+        Args:
+            word_lists: B lists of str, or ragged string (B, None).
+            stride: int, most tokens from the start of one window to that of the next. Default: half
+                a window.
+
+        Returns:
+            (inputs, sentence_index, word_starts)
+        """
+        return word_windows(self, word_lists, stride)[:3]
+
+    def spans(self, questions, contexts, stride=128, question_length=64):
+        """Makes a batch of questions with their contexts, in windows of contexts that are too long.
+
+        Args:
+            questions, contexts: B strings each.
+            stride: int, tokens from the start of one window to the start of the next.
+            question_length: int, most tokens of a question.
+
+        Returns:
+            (inputs, context_index, offsets, max_context), see `SpanWindows`.
+        """
+        return tuple(span_windows(self, questions, contexts, stride, question_length))
+
     def with_options(self, **options):
         """The same tokenizer under other settings, for instance `pad_to_length=True`."""
         return type(self)(**{"tokenizer": self.tokenizer, **self.get_config(), **options})
@@ -230,10 +267,3 @@ class BERTPreprocessor:
         rule = longest_first if self.truncation == "longest_first" else only_second
         kept_a, kept_b = rule(length_a, length_b, self.sequence_length - 3)
         return keep_first(first, kept_a), keep_first(second, kept_b)
-
-
-def keep_first(ragged, lengths):
-    """The first `lengths` (B,) values of each row of a ragged (B, None)."""
-    starts = tf.cast(ragged.row_starts(), tf.int32)
-    places = tf.ragged.range(starts, starts + lengths)
-    return places.with_values(tf.gather(ragged.values, places.values))

@@ -20,7 +20,8 @@ class SubwordsPreprocessor(WordsPreprocessor):
     """Words at white space, each as its own row, if it is known, and those of its n-grams.
 
     Row 0 is padding, word i of the tokenizer has row i + 1, bucket j of the n-grams row
-    `ngram_row` + j. So unknown words have vectors, too, in a served graph as everywhere.
+    `ngram_row` + j. So unknown words have vectors, too, in a served graph as everywhere. The
+    separator of two texts is a token without rows.
 
     Args:
         tokenizer: `WordTokenizer`.
@@ -99,22 +100,30 @@ class SubwordsPreprocessor(WordsPreprocessor):
             "padding_mask": super().inputs["padding_mask"],
         }
 
-    def __call__(self, texts):
-        """Makes a batch of inputs.
+    @property
+    def unknown_id(self):
+        """Number of the token without rows, which stands for nothing."""
+        return 0
 
-        Args:
-            texts: (B,) strings (list, array or tensor), or one string for a batch of one.
+    def encode_words(self, words):
+        """Tokens of words, one each: string (W,) -> numbers in the table, and the table.
+
+        Returns:
+            (numbers, table): ragged int32 (W, 1) and int32 (1 + W, S), the rows of each token, none
+            for number 0.
+        """
+        table = tf.pad(self.rows_of(self.tokenizer.cased(words)), [[1, 0], [0, 0]])
+        numbers = 1 + tf.range(tf.size(words))
+        return tf.RaggedTensor.from_tensor(numbers[:, None]), table
+
+    def pack(self, first, second=None, table=None):
+        """Puts numbers of tokens together, ragged int32 (B, None) once or twice, as a batch.
 
         Returns:
             dict of `subword_ids` int32 (B, T, S) and `padding_mask` bool (B, T), True = a word.
         """
-        words = self._words(texts)
-        features = self.rows_of(words.flat_values)  # (N, S)
-        # Number of each word, and 0, the first of the rows below, for padding.
-        numbers = words.with_flat_values(1 + tf.range(tf.shape(features)[0]))
-        places, padding_mask = self._padded(numbers)  # (B, T)
-        features = tf.pad(features, [[1, 0], [0, 0]])
-        return {"subword_ids": tf.gather(features, places), "padding_mask": padding_mask}
+        numbers, padding_mask = self._padded(first, second, self.unknown_id)  # (B, T)
+        return {"subword_ids": tf.gather(table, numbers), "padding_mask": padding_mask}
 
     def rows_of(self, words):
         """The rows of words, their own first: string (N,) -> int32 (N, S), 0 behind the last."""

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from kctx.files import read_json, write_json
 from kctx.tokenizers.text_input import as_text_tensor, with_rank
-from kctx.tokenizers.white_space import lower, split_at_white_space
+from kctx.tokenizers.white_space import lower, split_at_white_space, white_space_offsets
 from kctx.tokenizers.word_file import read_words, write_words
 
 
@@ -45,6 +45,7 @@ class WordTokenizer:
             )
         signature = [tf.TensorSpec([None], tf.string)]
         self._flat_ids = tf.function(self._ids_of, signature, autograph=False)
+        self._flat_offsets = tf.function(self._offsets_of, signature, autograph=False)
 
     @property
     def vocabulary_size(self):
@@ -80,10 +81,23 @@ class WordTokenizer:
         """
         return with_rank(as_text_tensor(text, keep_bytes=True), self._flat_ids)
 
+    def tokenize_with_offsets(self, text):
+        """Tokenises and says where each word stands.
+
+        Returns:
+            (ids, starts, ends), all as from `__call__`; word i is `text[starts[i]:ends[i]]` in code
+            points of the original string.
+        """
+        return with_rank(as_text_tensor(text, keep_bytes=True), self._flat_offsets)
+
     def split(self, text):
         """Words of flat text, lower-cased if asked for: string (N,) -> ragged string (N, None)."""
         words = split_at_white_space(text)
-        return words.with_flat_values(lower(words.flat_values)) if self.lowercase else words
+        return words.with_flat_values(self.cased(words.flat_values))
+
+    def cased(self, words):
+        """Words as they are looked up, lower-cased if asked for: string, any shape."""
+        return lower(words) if self.lowercase else words
 
     def look_up(self, words):
         """Ids of words: string tensor, ragged or not -> int32 of the same shape."""
@@ -91,6 +105,9 @@ class WordTokenizer:
 
     def _ids_of(self, text):
         return self.look_up(self.split(text))
+
+    def _offsets_of(self, text):
+        return self._ids_of(text), *white_space_offsets(text)
 
     def detokenize(self, ids):
         """Ids back to text, words joined by spaces, padding left out.
