@@ -105,8 +105,8 @@ def read_examples(
 
     Raises:
         ValueError: names the file and the line: a missing column, a row of another width, a
-            missing or unknown label, a label that is no finite number, broken JSON or quoting, or
-            bytes that do not fit the encoding.
+            missing or unknown label, a label that is no finite number, decimal numbers as classes,
+            broken JSON or quoting, or bytes that do not fit the encoding.
     """
     for name, value in (("header", header), ("quoting", quoting)):
         if value not in ("auto", True, False):
@@ -219,6 +219,13 @@ def _labels(raw, lines, path, label_names, regression, allow_unlabelled):
     names = label_names
     if names is None:
         names = _sorted_labels({value for value in raw if value})
+        if all(map(_is_number, names)) and not all(map(_is_integer, names)):
+            decimal = next(value for value in raw if value and not _is_integer(value))
+            raise ValueError(
+                f"{path}, line {lines[raw.index(decimal)]}: the labels are numbers, not all whole: "
+                f"{decimal!r}. To predict numbers give `regression=True`; to take them for names "
+                "of classes give `label_names`."
+            )
     number_of = {name: number for number, name in enumerate(names)}
     for value, line in zip(raw, lines, strict=True):
         if value and value not in number_of:
@@ -233,6 +240,14 @@ def _sorted_labels(values):
         return sorted(values, key=lambda value: (int(value), value))
     except ValueError:
         return sorted(values)
+
+
+def _is_integer(value):
+    try:
+        int(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_number(value):
