@@ -19,7 +19,7 @@ class BatchStream(StepStream):
 
     A subclass defines `signature`, specs of a raw batch; `raw(indices)`, the raw batch of these
     rows as arrays; `prepare(*raw)`, which makes it `(x, y)` in tf.data; and `content()`, which
-    yields the bytes that tell its data from other data.
+    yields the bytes that tell its data from other data. It calls `check_stream` first.
 
     Args:
         preprocessor: of the encoder.
@@ -34,14 +34,6 @@ class BatchStream(StepStream):
     """
 
     def __init__(self, preprocessor, lengths, batch_size=32, seed=0, window=16):
-        for name, value, least in (
-            ("batch_size", batch_size, 1),
-            ("seed", seed, 0),
-            ("window", window, 0),
-        ):
-            check_count(name, value, least)
-        if not len(lengths):
-            raise ValueError("`examples` must hold at least one row. Received: 0 rows")
         self.preprocessor = preprocessor
         self.lengths = lengths
         self.batch_size = batch_size
@@ -77,6 +69,18 @@ class BatchStream(StepStream):
             "seed": self.seed,
             "window": self.window,
         }
+
+
+def check_stream(examples, batch_size, seed, window):
+    """Raises a `ValueError` unless there are rows, and the options of a `BatchStream` fit."""
+    for name, value, least in (
+        ("batch_size", batch_size, 1),
+        ("seed", seed, 0),
+        ("window", window, 0),
+    ):
+        check_count(name, value, least)
+    if not len(examples):
+        raise ValueError("`examples` must hold at least one row. Received: 0 rows")
 
 
 def joined(texts):

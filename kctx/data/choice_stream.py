@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from kctx.data.batch_stream import BatchStream, joined
+from kctx.data.batch_stream import BatchStream, check_stream, joined
 
 
 class ChoiceStream(BatchStream):
@@ -29,8 +29,7 @@ class ChoiceStream(BatchStream):
     """
 
     def __init__(self, examples, preprocessor, batch_size=8, seed=0, window=16):
-        if not len(examples):
-            raise ValueError("`examples` must hold at least one row. Received: 0 rows")
+        check_stream(examples, batch_size, seed, window)
         if examples.labels is None:
             raise ValueError("The examples have no labels: give `labelled=True` when reading them.")
         self._contexts = np.array([text.encode() for text in examples.contexts], object)

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from kctx.data.batch_stream import BatchStream
+from kctx.data.batch_stream import BatchStream, check_stream
 from kctx.data.example_order import example_columns
 
 
@@ -29,8 +29,7 @@ class ExampleStream(BatchStream):
     """
 
     def __init__(self, examples, preprocessor, batch_size=32, seed=0, window=16):
-        if not len(examples):
-            raise ValueError("`examples` must hold at least one row. Received: 0 rows")
+        check_stream(examples, batch_size, seed, window)
         self.columns, lengths, self.labels = example_columns(examples)
         if examples.label_names is not None and len(np.unique(self.labels)) < 2:
             name = examples.label_names[self.labels[0]]
@@ -77,8 +76,7 @@ class SimilarityStream(BatchStream):
     def __init__(
         self, examples, preprocessor, low=None, high=None, batch_size=32, seed=0, window=16
     ):
-        if not len(examples):
-            raise ValueError("`examples` must hold at least one row. Received: 0 rows")
+        check_stream(examples, batch_size, seed, window)
         if examples.pairs is None:
             raise ValueError("`examples` must be pairs: give `pair=` when reading them.")
         self.columns, lengths, labels = example_columns(examples)

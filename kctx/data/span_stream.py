@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from kctx.data.alignment import pieces_of_spans
-from kctx.data.batch_stream import BatchStream, joined
+from kctx.data.batch_stream import BatchStream, check_stream, joined
 
 _CHUNK = 256  # questions looked at together
 
@@ -49,8 +49,7 @@ class SpanStream(BatchStream):
         seed=0,
         window=16,
     ):
-        if not len(examples):
-            raise ValueError("`examples` must hold at least one row. Received: 0 rows")
+        check_stream(examples, batch_size, seed, window)
         if examples.answers is None:
             raise ValueError(
                 "The examples have no answers: give `labelled=True` when reading them."

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from kctx.data.batch_stream import BatchStream, joined
+from kctx.data.batch_stream import BatchStream, check_stream, joined
 
 _CHUNK = 256  # sentences looked at together
 
@@ -33,8 +33,7 @@ class TaggingStream(BatchStream):
     """
 
     def __init__(self, sentences, preprocessor, batch_size=32, seed=0, window=16):
-        if not len(sentences):
-            raise ValueError("`sentences` must hold at least one row. Received: 0 rows")
+        check_stream(sentences, batch_size, seed, window)
         if sentences.tags is None:
             raise ValueError("The sentences have no tags: give `tag_column=` when reading them.")
         tag_ids = sentences.tag_ids
