@@ -125,6 +125,7 @@ KNOWS_BACKEND = {
     "kctx/layers/devices.py": "what is cheap depends on where it is done",
     "kctx/layers/dropout.py": "cheap random numbers on a CPU",
     "kctx/layers/fast_product.py": "fast matrix products on a CPU",
+    "kctx/layers/scan_states.py": "recursions that are compiled once",
     "kctx/layers/sparse_rows.py": "rows of large tables change in place",
     "kctx/layers/table_rows.py": "rows between tables and NumPy",
     "kctx/models/sparse_model.py": "Keras' signature of a training step differs by backend",

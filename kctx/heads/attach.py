@@ -9,11 +9,25 @@ from kctx.layers import CheckedInputs
 class EncoderWithHead(CheckedInputs, keras.Model):
     """What `attach` makes: a functional model that holds an encoder and a head."""
 
+    def encoder_inputs(self, inputs):
+        """The inputs of the encoder, of a batch of arrays by name."""
+        return {name: inputs[name] for name in encoder_of(self).input if name in inputs}
+
     def check_inputs(self, inputs):
         """Raises a `ValueError` on what the encoder cannot take."""
         check = getattr(encoder_of(self), "check_inputs", None)
         if check is not None:
-            check(inputs)
+            check(self.encoder_inputs(inputs))
+
+    def compile_from_config(self, config):
+        """Compiles as saved; losses and metrics that compute with a head's weights get this head's."""
+        options = keras.saving.deserialize_keras_object(config)
+        for part in keras.tree.flatten(options):
+            if part is not None and getattr(part, "head", part) is None:
+                part.head = head_of(self)
+        self.compile(**options)
+        if self.built and self.optimizer is not None:
+            self.optimizer.build(self.trainable_variables)
 
 
 def attach(encoder, head, name=None):
@@ -25,19 +39,47 @@ def attach(encoder, head, name=None):
 
     Args:
         encoder: an encoder, or any functional model with dict inputs and dict outputs.
-        head: layer called as `head(encoded, padding_mask=...)`.
+        head: layer called as `head(encoded, padding_mask=...)`, and with further inputs by name if
+            it has `extra_inputs()`.
         name: str, name of the model. Default: "<encoder>_<head>".
 
     Returns:
-        `EncoderWithHead`, a keras.Model with the encoder's inputs and the head's output.
+        `EncoderWithHead`, a keras.Model with the inputs of the encoder and those that the head adds
+        to them, and the head's output.
     """
-    inputs = {key: value for key, value in encoder.input.items()}
-    positions = None
-    if getattr(encoder, "takes_positions", False) and hasattr(head, "needed_positions"):
-        positions = head.needed_positions(encoder.output)
-    encoded = encoder(inputs) if positions is None else encoder(inputs, positions=positions)
-    logits = head(encoded, padding_mask=inputs.get("padding_mask"))
-    return EncoderWithHead(inputs, logits, name=name or f"{encoder.name}_{head.name}")
+    inputs = dict(encoder.input)
+    extra = extra_tensors(encoder, head)
+    encoded = encoder(inputs, **needed_positions(encoder, head))
+    logits = head(encoded, padding_mask=inputs.get("padding_mask"), **extra)
+    name = name or f"{encoder.name}_{head.name}"
+    return EncoderWithHead({**inputs, **extra}, logits, name=name)
+
+
+def extra_tensors(encoder, head):
+    """`keras.Input`s of what a head needs beside the encoder's outputs, by name.
+
+    Raises:
+        ValueError: the encoder has an input of such a name.
+    """
+    extra = head.extra_inputs() if hasattr(head, "extra_inputs") else {}
+    shared = set(extra) & set(encoder.input)
+    if shared:
+        raise ValueError(
+            f"`head` needs inputs of its own, but {encoder.name} has an input of the same name: "
+            f"{', '.join(sorted(shared))}"
+        )
+    return {
+        name: keras.Input(tensor.shape, dtype=tensor.dtype, name=name)
+        for name, tensor in extra.items()
+    }
+
+
+def needed_positions(encoder, head):
+    """The argument `positions` of an encoder, as a dict, where a head needs not all vectors."""
+    if not getattr(encoder, "takes_positions", False) or not hasattr(head, "needed_positions"):
+        return {}
+    positions = head.needed_positions(encoder.output)
+    return {} if positions is None else {"positions": positions}
 
 
 def encoder_of(model):
@@ -58,3 +100,11 @@ def encoder_of(model):
             "does."
         )
     return found[0]
+
+
+def head_of(model):
+    """The head inside a model made by `attach` and its like, or None where there is none.
+
+    A head is a layer with an attribute `task`, the name of what it answers.
+    """
+    return next((layer for layer in model.layers if hasattr(layer, "task")), None)

@@ -24,6 +24,8 @@ class Classifier(keras.layers.Layer):
         float32 logits (B, C)
     """
 
+    task = "classification"
+
     def __init__(self, num_classes, dropout=0.1, pooling=None, **kwargs):
         super().__init__(**kwargs)
         if num_classes < 1:
@@ -100,6 +102,8 @@ class Regressor(Classifier):
     The logit is the answer; trained with mean squared error (Devlin et al., 2018, section 4.1,
     STS-B).
     """
+
+    task = "regression"
 
     def __init__(self, dropout=0.1, pooling=None, **kwargs):
         super().__init__(num_classes=1, dropout=dropout, pooling=pooling, **kwargs)

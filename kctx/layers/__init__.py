@@ -3,6 +3,7 @@
 from kctx.layers.activations import gelu_erf, gelu_tanh, get_activation, truncated_normal
 from kctx.layers.attention import MultiHeadAttention, dot_product_attention
 from kctx.layers.checked_inputs import CheckedInputs
+from kctx.layers.crf import CRF, check_allowed, viterbi
 from kctx.layers.dense import Dense
 from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
@@ -15,9 +16,11 @@ from kctx.layers.position_embedding import PositionEmbedding
 from kctx.layers.post_norm_block import PostNormBlock
 from kctx.layers.segment_embedding import SegmentEmbedding
 from kctx.layers.subword_embedding import SubwordEmbedding
+from kctx.layers.tag_transitions import tag_transitions
 from kctx.layers.token_embedding import TokenEmbedding
 
 __all__ = [
+    "CRF",
     "CheckedInputs",
     "Dense",
     "Dropout",
@@ -32,6 +35,7 @@ __all__ = [
     "SegmentEmbedding",
     "SubwordEmbedding",
     "TokenEmbedding",
+    "check_allowed",
     "check_ids",
     "check_length",
     "check_positions",
@@ -41,5 +45,7 @@ __all__ = [
     "gelu_erf",
     "gelu_tanh",
     "get_activation",
+    "tag_transitions",
     "truncated_normal",
+    "viterbi",
 ]

@@ -1,0 +1,190 @@
+"""Losses and metrics of labels with padding.
+
+A label of -1 stands for padding: it counts in no loss and in no metric. A loss is the mean over all
+other labels, weighted where there are weights, and 0 where there are none.
+"""
+
+import keras
+from keras import ops
+
+
+def real_weights(labels, sample_weight=None):
+    """float32 weights in the shape of `labels`: 0 at padding, else the weight of row or label."""
+    weights = ops.cast(labels >= 0, "float32")
+    if sample_weight is None:
+        return weights
+    sample_weight = ops.cast(sample_weight, "float32")
+    missing = len(weights.shape) - len(sample_weight.shape)
+    shape = (*ops.shape(sample_weight), *[1] * missing)
+    return weights * ops.reshape(sample_weight, shape)
+
+
+@keras.saving.register_keras_serializable("kctx")
+class PaddedCrossEntropy(keras.losses.Loss):
+    """Mean cross-entropy of logits with int labels, where -1 is padding.
+
+    Args:
+        class_axis: int, axis of the logits that the classes lie on. Default -1; 1 for logits (B, T,
+            2) of `Span`, where labels (B, 2) are places among T.
+    """
+
+    def __init__(self, class_axis=-1, name="padded_cross_entropy", **kwargs):
+        super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
+        self.class_axis = class_axis
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        labels = ops.cast(y_true, "int32")
+        return super().__call__(labels, y_pred, real_weights(labels, sample_weight))
+
+    def call(self, y_true, y_pred):
+        labels = ops.maximum(ops.cast(y_true, "int32"), 0)
+        logits = ops.moveaxis(y_pred, self.class_axis, -1)
+        return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+
+    def get_config(self):
+        return {**super().get_config(), "class_axis": self.class_axis}
+
+
+@keras.saving.register_keras_serializable("kctx")
+class PaddedAccuracy(keras.metrics.Mean):
+    """Share of the labels that are the class of the greatest logit, where -1 is padding.
+
+    Args:
+        class_axis: int, as of `PaddedCrossEntropy`.
+        whole_rows: bool, whether a row counts once, as right if all of its labels are. Default
+            False.
+    """
+
+    def __init__(self, class_axis=-1, whole_rows=False, name="accuracy", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.class_axis = class_axis
+        self.whole_rows = whole_rows
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        labels = ops.cast(y_true, "int32")
+        right = ops.cast(ops.argmax(y_pred, axis=self.class_axis), "int32") == labels
+        weights = real_weights(labels, sample_weight)
+        if self.whole_rows:
+            right = ops.all(right | (labels < 0), axis=-1)  # (B,)
+            weights = ops.max(weights, axis=-1)
+        super().update_state(ops.cast(right, "float32"), weights)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "class_axis": self.class_axis,
+            "whole_rows": self.whole_rows,
+        }
+
+
+class OfHead:
+    """For losses and metrics that compute with a head's weights.
+
+    The head is no part of their configuration: `EncoderWithHead.compile_from_config` gives it
+    to those that were saved with a model and loaded again.
+    """
+
+    head = None
+
+    def checked_head(self):
+        """The head, or a `ValueError` that says how to come to one."""
+        if self.head is None:
+            raise ValueError(
+                f"`{self.name}` belongs to a head: take it from `head.output_loss()` or "
+                "`head.output_metrics()`."
+            )
+        return self.head
+
+
+@keras.saving.register_keras_serializable("kctx")
+class CRFLoss(OfHead, keras.losses.Loss):
+    """Negative log-likelihood of tag sequences under the CRF of a head, per real word.
+
+    The sum over the sentences of a batch, divided by their words, so that its scale is that of
+    cross-entropy. Labels int (B, W), -1 behind the last word; sample weights (B,).
+
+    Args:
+        head: `CRFTagger`.
+    """
+
+    def __init__(self, head=None, name="crf_loss", **kwargs):
+        super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
+        self.head = head
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        labels = ops.cast(y_true, "int32")
+        words = ops.sum(real_weights(labels), axis=1)  # (B,)
+        if sample_weight is not None:
+            words = words * ops.cast(sample_weight, "float32")
+        return super().__call__(labels, y_pred, words)
+
+    def call(self, y_true, y_pred):
+        labels = ops.cast(y_true, "int32")
+        mask = labels >= 0
+        words = ops.sum(ops.cast(mask, "float32"), axis=1)  # (B,)
+        likelihood = self.checked_head().crf.log_likelihood(y_pred, labels, mask)  # (B,)
+        return -likelihood / ops.maximum(words, 1.0)
+
+
+@keras.saving.register_keras_serializable("kctx")
+class TagAccuracy(OfHead, keras.metrics.Mean):
+    """Share of the words whose decoded tag is their label.
+
+    Args:
+        head: `Tagger` or one of its kind.
+    """
+
+    def __init__(self, head=None, name="accuracy", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.head = head
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        labels = ops.cast(y_true, "int32")
+        right = self.checked_head().decode(y_pred, labels >= 0) == labels  # (B, W)
+        super().update_state(ops.cast(right, "float32"), real_weights(labels, sample_weight))
+
+
+@keras.saving.register_keras_serializable("kctx")
+class AntecedentLoss(keras.losses.Loss):
+    """Negative marginal log-likelihood of all right antecedents (Lee et al., 2017, section 4).
+
+    Labels int (B, S), the cluster of each span: 0 = of none, -1 = padding. Right antecedents of a
+    span are the earlier ones of its cluster, or none where there are none. Scores (B, S, S + 1), as
+    of `MentionRanker`.
+    """
+
+    def __init__(self, name="antecedent_loss", **kwargs):
+        super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        labels = ops.cast(y_true, "int32")
+        return super().__call__(labels, y_pred, real_weights(labels, sample_weight))
+
+    def call(self, y_true, y_pred):
+        gold = gold_antecedents(ops.cast(y_true, "int32"))
+        right = ops.logsumexp(ops.where(gold, y_pred, -1e9), axis=-1)  # (B, S)
+        return ops.logsumexp(y_pred, axis=-1) - right
+
+
+@keras.saving.register_keras_serializable("kctx")
+class AntecedentAccuracy(keras.metrics.Mean):
+    """Share of the spans whose best antecedent, or none, is right."""
+
+    def __init__(self, name="accuracy", **kwargs):
+        super().__init__(name=name, **kwargs)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        labels = ops.cast(y_true, "int32")
+        best = ops.expand_dims(ops.argmax(y_pred, axis=-1), -1)  # (B, S, 1)
+        gold = ops.cast(gold_antecedents(labels), "float32")
+        right = ops.take_along_axis(gold, best, axis=-1)[..., 0]  # (B, S)
+        super().update_state(right, real_weights(labels, sample_weight))
+
+
+def gold_antecedents(clusters):
+    """Clusters int (B, S) -> bool (B, S, S + 1): which antecedents are right; the first is none."""
+    places = ops.arange(ops.shape(clusters)[1])
+    earlier = places[None, :] < places[:, None]  # (S, S)
+    same = ops.expand_dims(clusters, 2) == ops.expand_dims(clusters, 1)  # (B, S, S)
+    same = same & earlier & (ops.expand_dims(clusters, 2) > 0)
+    return ops.concatenate([~ops.any(same, axis=-1, keepdims=True), same], axis=-1)

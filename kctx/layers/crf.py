@@ -1,0 +1,256 @@
+"""Linear-chain conditional random field (Lafferty, McCallum, Pereira, 2001; for tagging on top of
+a network: Lample et al., 2016, arXiv:1603.01360, section 2.2).
+
+Shape letters: B batch, W steps (words), C tags. All of it is computed in float32, whatever the
+dtype of the emissions. Where a row has no more real steps, the recursions carry their state on.
+"""
+
+import keras
+from keras import ops
+
+from kctx.layers.scan_states import scan_states
+
+
+def time_major(emissions, mask):
+    """Emissions (B, W, C) as float32 (W + 1, B, C), and the mask as bool (W + 1, B, 1).
+
+    The step more is padding, so that there is a first one, and a step after it, in any case.
+    """
+    emissions = ops.cast(emissions, "float32")
+    mask = ops.cast(mask, "bool")
+    emissions = ops.where(ops.expand_dims(mask, -1), emissions, 0.0)
+    emissions = ops.pad(ops.transpose(emissions, (1, 0, 2)), ((0, 1), (0, 0), (0, 0)))
+    mask = ops.pad(ops.cast(ops.transpose(mask), "int32"), ((0, 1), (0, 0)))
+    return emissions, ops.expand_dims(ops.cast(mask, "bool"), -1)
+
+
+def forward_scores(emissions, mask, transitions, start, best=False):
+    """alpha_t[j] = logsumexp_i(alpha_{t-1}[i] + A[i, j]) + x_t[j], the sum of all beginnings.
+
+    Args:
+        emissions, mask: of `time_major`.
+        transitions: (C, C), or (B, C, C).
+        start: (C,), or (B, C).
+        best: bool, whether to take the maximum rather than the sum. Default False.
+
+    Returns:
+        (W + 1, B, C)
+    """
+    first = start + emissions[0]  # (B, C)
+    step = _best_step if best else _forward_step
+    rest = scan_states(step, first, (emissions[1:], mask[1:]), (transitions,))
+    return ops.concatenate([ops.expand_dims(first, 0), rest], axis=0)
+
+
+def _forward_step(alpha, inputs, constants):
+    x, real = inputs  # (B, C), (B, 1)
+    moved = ops.logsumexp(ops.expand_dims(alpha, -1) + constants[0], axis=1)  # (B, C)
+    return ops.where(real, moved + x, alpha)
+
+
+def _best_step(alpha, inputs, constants):
+    x, real = inputs  # (B, C), (B, 1)
+    moved = ops.max(ops.expand_dims(alpha, -1) + constants[0], axis=1)  # (B, C)
+    return ops.where(real, moved + x, alpha)
+
+
+def backward_scores(emissions, mask, transitions, end):
+    """beta_t[i] = logsumexp_j(A[i, j] + x_{t+1}[j] + beta_{t+1}[j]), the sum of all endings.
+
+    Arguments as of `forward_scores`, end (C,); returns (W, B, C), for all steps but the one more.
+    """
+    last = ops.zeros_like(emissions[0]) + end  # (B, C)
+    inputs = (emissions[1:], mask[1:])
+    return scan_states(_backward_step, last, inputs, (transitions,), reverse=True)
+
+
+def _backward_step(beta, inputs, constants):
+    x, real = inputs  # (B, C), (B, 1), of the step after
+    moved = ops.logsumexp(constants[0] + ops.expand_dims(x + beta, 1), axis=2)  # (B, C)
+    return ops.where(real, moved, beta)
+
+
+def path_score(emissions, tags, mask, transitions, start, end):
+    """The score of given tags, int (B, W), at real steps: (B,); 0 for a row without any."""
+    emissions, real = ops.cast(emissions, "float32"), ops.cast(mask, "float32")  # (B, W)
+    tags = ops.where(mask, tags, 0)
+    picked = ops.take_along_axis(emissions, ops.expand_dims(tags, -1), axis=2)[..., 0]  # (B, W)
+    picked = ops.where(mask, picked, 0.0)
+    num_tags = ops.shape(transitions)[0]
+    moves = tags[:, :-1] * num_tags + tags[:, 1:]  # (B, W - 1)
+    moved = ops.take(ops.reshape(transitions, (-1,)), moves) * real[:, 1:]
+    # One step more, so that there is a first one.
+    first = ops.take(start, ops.pad(tags, ((0, 0), (0, 1)))[:, 0])
+    last_place = ops.maximum(ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True) - 1, 0)
+    last = ops.take_along_axis(ops.pad(tags, ((0, 0), (0, 1))), last_place, axis=1)[:, 0]
+    score = ops.sum(picked, axis=1) + ops.sum(moved, axis=1) + first + ops.take(end, last)
+    return ops.where(ops.any(mask, axis=1), score, 0.0)
+
+
+def log_partition(emissions, mask, transitions, start, end):
+    """The logarithm of the sum over all tag sequences of exp(score): (B,); 0 for no steps."""
+    x, real = time_major(emissions, mask)
+    alphas = forward_scores(x, real, transitions, start)
+    return ops.where(ops.any(mask, axis=1), ops.logsumexp(alphas[-1] + end, axis=-1), 0.0)
+
+
+def viterbi(emissions, mask, transitions, start, end, allowed=None):
+    """The best tag sequence.
+
+    Args:
+        emissions: (B, W, C). mask: bool (B, W), real steps first.
+        transitions: (C, C). start, end: (C,).
+        allowed: bool (C + 1, C + 1), see `kctx.layers.tag_transitions`. A sequence that keeps to it
+            is preferred to any that does not, whatever the scores. Where none can keep to it, the
+            best of those that break it least often.
+
+    Returns:
+        tags int32 (B, W), 0 at padding; their score, float32 (B,)
+    """
+    mask = ops.cast(mask, "bool")
+    x, real = time_major(emissions, mask)
+    moves, first, last = transitions, start, end
+    if allowed is not None:
+        # What breaks a rule costs more than all else of a row can make up for.
+        largest = ops.sum(ops.max(ops.abs(x), axis=-1), axis=0)  # (B,)
+        steps = ops.cast(ops.shape(x)[0], "float32")
+        largest = largest + steps * ops.max(ops.abs(transitions))
+        largest = largest + ops.max(ops.abs(start)) + ops.max(ops.abs(end))
+        cost = ops.reshape(2.0 * largest + 1.0, (-1, 1))  # (B, 1)
+        forbidden = ops.cast(ops.logical_not(ops.convert_to_tensor(allowed, "bool")), "float32")
+        moves = transitions - ops.expand_dims(cost, -1) * forbidden[:-1, :-1]  # (B, C, C)
+        first = start - cost * forbidden[-1, :-1]  # (B, C)
+        last = end - cost * forbidden[:-1, -1]  # (B, C)
+    alphas = forward_scores(x, real, moves, first, best=True)
+    moves_to = ops.swapaxes(moves, -1, -2) + ops.zeros_like(x[0])[..., None]  # (B, C, C)
+
+    tag = ops.cast(ops.argmax(alphas[-1] + last, axis=-1), "int32")  # (B,)
+    inputs = (alphas[:-1], real[1:])
+    tags = scan_states(_tag_before, tag, inputs, (moves_to,), reverse=True)  # (W, B)
+    tags = ops.where(mask, ops.transpose(tags), 0)
+    return tags, path_score(emissions, tags, mask, transitions, start, end)
+
+
+def _tag_before(tag, inputs, constants):
+    alpha, real = inputs  # (B, C) before a step, (B, 1) of it
+    moves = ops.take_along_axis(constants[0], tag[:, None, None], axis=1)[:, 0]  # (B, C)
+    before = ops.cast(ops.argmax(alpha + moves, axis=-1), "int32")
+    return ops.where(real[:, 0], before, tag)
+
+
+@keras.saving.register_keras_serializable("kctx")
+class CRF(keras.layers.Layer):
+    """Scores whole sequences of tags, by emissions and by which tag follows which.
+
+    score(y) = start[y_1] + sum_t x[t, y_t] + sum_t transitions[y_t, y_{t+1}] + end[y_last]
+
+    Rules of `allowed` act in `decode` alone: the probabilities are over all sequences.
+
+    Args:
+        num_tags: int, C.
+        allowed: (C + 1, C + 1) bools, of `kctx.layers.tag_transitions`. Default: all may follow
+            all.
+
+    Call arguments:
+        emissions: (B, W, C)
+        mask: bool (B, W), True = a real step; real ones come first. Default: all are real.
+
+    Returns:
+        float32 (B, W, C), the probability of each tag at each step; 0 at padding. See
+        `log_likelihood` for training and `decode` for the best tags.
+    """
+
+    def __init__(self, num_tags, allowed=None, **kwargs):
+        # Weights are read in float32 under any policy.
+        super().__init__(autocast=False, **kwargs)
+        if num_tags < 1:
+            raise ValueError(f"`num_tags` must be at least 1. Received: {num_tags}")
+        self.num_tags = num_tags
+        self.allowed = check_allowed(allowed, num_tags)
+
+    def build(self, emissions_shape=None, mask_shape=None):
+        if emissions_shape is not None and emissions_shape[-1] not in (None, self.num_tags):
+            raise ValueError(
+                f"`emissions` must have {self.num_tags} values for each step, one for each tag. "
+                f"Received: {emissions_shape[-1]}"
+            )
+
+        def add(name, *shape):
+            initializer = keras.initializers.RandomUniform(-0.1, 0.1)
+            return self.add_weight(shape=shape, initializer=initializer, dtype="float32", name=name)
+
+        self.transitions = add("transitions", self.num_tags, self.num_tags)
+        self.start = add("start", self.num_tags)
+        self.end = add("end", self.num_tags)
+
+    def log_likelihood(self, emissions, tags, mask=None):
+        """log p(tags | emissions).
+
+        Args:
+            emissions: (B, W, C). tags: int (B, W), whatever at padding. mask: bool (B, W).
+
+        Returns:
+            float32 (B,); 0 for a row without real steps
+        """
+        mask = _or_all(mask, emissions)
+        weights = self._weights()
+        tags = ops.cast(tags, "int32")
+        score = path_score(emissions, tags, mask, *weights)
+        return score - log_partition(emissions, mask, *weights)
+
+    def decode(self, emissions, mask=None):
+        """The best tags and their score: see `viterbi`.
+
+        Args:
+            emissions: (B, W, C). mask: bool (B, W).
+
+        Returns:
+            int32 (B, W), 0 at padding; float32 (B,)
+        """
+        mask = _or_all(mask, emissions)
+        return viterbi(emissions, mask, *self._weights(), allowed=self.allowed)
+
+    def call(self, emissions, mask=None):
+        mask = _or_all(mask, emissions)
+        x, real = time_major(emissions, mask)
+        transitions, start, end = self._weights()
+        alphas = forward_scores(x, real, transitions, start)
+        betas = backward_scores(x, real, transitions, end)
+        scores = ops.transpose(alphas[:-1] + betas, (1, 0, 2))  # (B, W, C)
+        return ops.where(ops.expand_dims(mask, -1), ops.softmax(scores, axis=-1), 0.0)
+
+    def compute_output_spec(self, emissions, mask=None):
+        return keras.KerasTensor(emissions.shape, "float32")
+
+    def _weights(self):
+        weights = (self.transitions, self.start, self.end)
+        return tuple(ops.cast(ops.convert_to_tensor(weight), "float32") for weight in weights)
+
+    def get_config(self):
+        config = super().get_config()
+        config.pop("autocast", None)
+        return {**config, "num_tags": self.num_tags, "allowed": self.allowed}
+
+
+def check_allowed(allowed, num_tags):
+    """`allowed` as nested lists of bools, or None.
+
+    Raises:
+        ValueError: another shape than (num_tags + 1, num_tags + 1).
+    """
+    if allowed is None:
+        return None
+    rows = [[bool(value) for value in row] for row in allowed]
+    sizes = {len(rows), *(len(row) for row in rows)}
+    if sizes != {num_tags + 1}:
+        raise ValueError(
+            f"`allowed` must be {num_tags + 1} lists of {num_tags + 1} bools: the tags, and the "
+            f"start or the end. Received: {len(rows)} lists of {[len(row) for row in rows]}"
+        )
+    return rows
+
+
+def _or_all(mask, emissions):
+    if mask is None:
+        return ops.ones(ops.shape(emissions)[:2], dtype="bool")
+    return ops.cast(mask, "bool")
