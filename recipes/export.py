@@ -20,7 +20,7 @@ from typing import Literal
 
 from kctx import command_line, export, presets
 from kctx.export.documents import curl_line, docker_line
-from kctx.presets.task import task_of
+from kctx.tasks import task_of
 
 
 @dataclasses.dataclass(frozen=True)

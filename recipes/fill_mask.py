@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kctx import command_line, convert
-from kctx.presets.task import task_of
+from kctx.tasks import task_of
 
 
 @dataclasses.dataclass(frozen=True)

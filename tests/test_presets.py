@@ -16,7 +16,7 @@ from kctx.heads import Classifier, Regressor, attach
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
 from kctx.preprocessors import BERTPreprocessor
-from kctx.presets.task import task_of
+from kctx.tasks import Classification, task_of
 from kctx.tokenizers import WordPieceTokenizer
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a good bad film was".split()]
@@ -239,7 +239,7 @@ def test_predict_compiles_few_shapes():
 
 @pytest.mark.once
 def test_predict_pairs_and_order_over_many_chunks(monkeypatch):
-    monkeypatch.setattr(presets.text_model, "BATCHES_AT_ONCE", 2)
+    monkeypatch.setattr(Classification, "batches_at_once", 2)
     text_model = make_text_model()
     texts = ["the good film " * (i % 3) for i in range(9)]
     pairs = ["bad " * (i % 4) for i in range(9)]
@@ -356,10 +356,16 @@ def test_parts_that_do_not_fit(tmp_path):
     save("`labels` must be different", model, labels=["a", "b", "a"])
     save("`labels` must be a list of strings. Received: 'abc'", model, labels="abc")
     save("`labels` must be different strings", model, labels=["a", "b", 3])
-    save("`task` must be one of", model, task="tagging")
+    save("`task` must be one of", model, task="translation")
+    save("must have a head for tagging", model, task="tagging")
     save("1 output for regression. Received: 3", model, task="regression")
-    save("classification only", make_classifier(Regressor()), labels=["a"], task="regression")
-    save("classification only", make_classifier(Regressor()), labels=["a"])
+    save(
+        "belong to classification and tagging only",
+        make_classifier(Regressor()),
+        labels=["a"],
+        task="regression",
+    )
+    save("classification and tagging only", make_classifier(Regressor()), labels=["a"])
     save(r"one output \(B, C\)", make_encoder(), labels=["a"])
     save("more than the 48 positions", model, make_preprocessor(sequence_length=49))
     tokenizer = WordPieceTokenizer([*VOCABULARY, *(f"w{i}" for i in range(20))])

@@ -1,23 +1,20 @@
 """The files that go with a SavedModel: what a client and a server's keeper need to know."""
 
-from kctx.export.answers import MEANINGS
+from kctx.export.answers import EMBED, MEANINGS
 from kctx.export.warmup import write_warmup
 from kctx.files import write_json, write_text
+from kctx.tasks import Task
+from kctx.tasks.task import as_python
 
-TEXT_MEANINGS = {
-    "text": "raw texts, UTF-8, any length",
-    "text_pair": "second texts, for models taught on pairs",
-}
 DEFAULT = "serving_default"
 
 
-def describe(signatures, task, made):
+def describe(signatures, task):
     """What the real signatures take and give.
 
     Args:
         signatures: dict of concrete functions.
-        task: str, a key of `MEANINGS`.
-        made: dict of `ModelInput`, what the preprocessor makes.
+        task: `kctx.tasks.Task`.
 
     Returns:
         dict: signature -> {"inputs": {name: {dtype, shape, meaning}}, "outputs": {the same}}
@@ -26,21 +23,19 @@ def describe(signatures, task, made):
     def entry(spec, shape, meaning):
         return {"dtype": spec.dtype.name, "shape": shape, "meaning": meaning}
 
-    meanings = {**TEXT_MEANINGS, **{name: entry.meaning for name, entry in made.items()}}
-    shapes = {name: f"({', '.join(entry.axes)})" for name, entry in made.items()}
-    described, order = {}, list(meanings)
+    known = {**Task.fields, **task.fields, **task.preprocessor.inputs}
+    described, order = {}, list(known)
     for name, function in signatures.items():
-        inputs = function.structured_input_signature[1] or {
-            spec.name: spec for spec in function.structured_input_signature[0]
-        }
+        inputs = function.structured_input_signature[1]
+        outputs = EMBED if name == "embed" else MEANINGS[task.name]
         described[name] = {
             "inputs": {
-                key: entry(spec, shapes.get(key, "(B,)"), meanings[key])
+                key: entry(spec, f"({', '.join(known[key].axes)})", known[key].meaning)
                 for key, spec in sorted(inputs.items(), key=lambda item: order.index(item[0]))
             },
             "outputs": {
                 key: entry(function.structured_outputs[key], *meaning)
-                for key, meaning in MEANINGS[task].items()
+                for key, meaning in outputs.items()
             },
         }
     return described
@@ -48,14 +43,7 @@ def describe(signatures, task, made):
 
 def as_json(value):
     """Tensor to nested lists, as TensorFlow Serving's REST interface writes them."""
-    return decoded(value.numpy().tolist())
-
-
-def decoded(value):
-    """Nested lists in which bytes have become str."""
-    if isinstance(value, list):
-        return [decoded(item) for item in value]
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return as_python(value)
 
 
 def rows(columns):
@@ -71,7 +59,7 @@ def rest_request(signature_name, inputs):
     }
 
 
-def write_documents(folder, signatures, examples, facts, made):
+def write_documents(folder, signatures, examples, facts, task):
     """Writes warm-up requests, examples, `signature.json` and `README.md` into `assets.extra`.
 
     Args:
@@ -80,9 +68,9 @@ def write_documents(folder, signatures, examples, facts, made):
         examples: dict: signature -> list of dicts of input tensors. All of them become warm-up
             requests, the first one also the example request.
         facts: dict of what else is to be told: name, version, task, labels, and so on.
-        made: dict of `ModelInput`, what the preprocessor makes.
+        task: `kctx.tasks.Task`.
     """
-    described = describe(signatures, facts["task"], made)
+    described = describe(signatures, task)
     write_json(folder / "signature.json", {**facts, "signatures": described})
     requests = [(name, inputs) for name, several in examples.items() for inputs in several]
     write_warmup(folder / "tf_serving_warmup_requests", facts["name"], requests)
@@ -92,7 +80,7 @@ def write_documents(folder, signatures, examples, facts, made):
     answers = signatures[DEFAULT](**examples[DEFAULT][0])
     answers = {key: as_json(answers[key]) for key in described[DEFAULT]["outputs"]}
     write_json(folder / "response_example.json", {"predictions": rows(answers)})
-    write_text(folder / "README.md", readme(described, facts))
+    write_text(folder / "README.md", readme(described, {**facts, "long_texts": task.long_texts}))
 
 
 def models_config(name):
@@ -134,8 +122,8 @@ def readme(described, facts):
         "    " + docker_line(f"$PWD/saved_models/{name}", name),
         "    " + curl_line("request_example.json", name),
         "",
-        "`response_example.json` holds the answer. Texts longer than "
-        f"{facts['sequence_length']} tokens are cut.",
+        "`response_example.json` holds the answer. "
+        + facts["long_texts"].format(facts["sequence_length"]),
         "",
         "| signature | key | | dtype | shape | meaning |",
         "|---|---|---|---|---|---|",
@@ -146,7 +134,10 @@ def readme(described, facts):
                 cells = (f"`{signature}`", f"`{key}`", side[:-1], *entry.values())
                 lines.append("| " + " | ".join(cells) + " |")
     if facts["labels"]:
-        lines += ["", "Labels, in the order of `scores`: " + ", ".join(facts["labels"])]
+        lines += ["", "Labels, in the order of the model's outputs: " + ", ".join(facts["labels"])]
+    if facts["options"]:
+        options = ", ".join(f"{key} = {value}" for key, value in facts["options"].items())
+        lines += ["", f"Options, fixed in the graph: {options}"]
     text_ops = ", ".join(facts["text_ops"]) or "none"
     needed = "Nothing but TensorFlow is needed to load this folder."
     if facts["text_ops"]:

@@ -10,51 +10,35 @@ UNCHECKED = InputLimits({}, None)
 
 
 class TextGraph(tf.Module):
-    """A model, its preprocessor and its answer as one trackable object with signatures.
+    """A task with its model and preprocessor as one trackable object with signatures.
 
     It owns every table and variable its signatures read. Batch and length are free, and a batch of
     zero gives outputs of zero rows.
 
     Args:
-        model: keras.Model, inputs a dict of tensors (B, T) or (B, T, ...).
-        preprocessor: see `kctx.preprocessors.ModelInput`: texts (and second texts) to a dict of
-            such tensors.
-        answer: see `kctx.export.answers`.
+        task: `kctx.tasks.Task`.
         weights: see `kctx.export.stored_weights`.
         limits: `kctx.presets.task.InputLimits`, which clients' ids and T are checked against.
             Default: unchecked.
+        embedding: `kctx.tasks.Embedding` of the same encoder, for a signature `embed`. Default:
+            none.
     """
 
-    def __init__(
-        self,
-        model,
-        preprocessor,
-        answer,
-        weights,
-        limits=UNCHECKED,
-    ):
+    def __init__(self, task, weights, limits=UNCHECKED, embedding=None):
         super().__init__()
         self.weights = weights
         self.limits = untracked(limits)
-        self.preprocessor_resources = trackables(preprocessor)
+        self.preprocessor_resources = trackables(task.preprocessor)
         # Python objects that serve to trace the graph and are no part of it.
-        self._model = untracked(model)
-        self._preprocessor = untracked(preprocessor)
-        self._answer = untracked(answer)
+        self._task = untracked(task)
+        self._embedding = untracked(embedding)
+        self._preprocessor = untracked(task.preprocessor)
 
-    def answer_ids(self, inputs):
-        """Dict of (B, T, ...) tensors to the dict of answers."""
-        # An empty batch may have length 0, where there is no first token to look at.
-        missing = tf.maximum(1 - tf.shape(inputs["padding_mask"])[1], 0)
-        inputs = {
-            key: tf.pad(value, [[0, 0], [0, missing], *[[0, 0]] * (value.shape.rank - 2)])
-            for key, value in inputs.items()
-        }
-        answer = self._answer()
-        inputs = answer.prepare(inputs)
+    def run(self, task, inputs):
+        """What counts of the outputs for a dict of (B, T, ...) tensors."""
         with self.weights.scope():
-            outputs = self._model()(inputs, training=False)
-        return answer(outputs, inputs)
+            outputs = task.model(inputs, training=False)
+        return task.select(outputs, inputs)
 
     def checked(self, inputs):
         """Ids as a client sent them, unless one of the checks fails.
@@ -88,39 +72,75 @@ class TextGraph(tf.Module):
             return {key: tf.identity(value) for key, value in inputs.items()}
 
     def signatures(self):
-        """Dict of concrete functions: `serving_default`, `token_ids`, and `pair` for pairs."""
-        texts = tf.TensorSpec([None], tf.string, name="text")
-        second_texts = tf.TensorSpec([None], tf.string, name="text_pair")
-        ids = {
-            key: tf.TensorSpec([None] * len(entry.axes), entry.dtype, name=key)
-            for key, entry in self._preprocessor().inputs.items()
-        }
+        """Dict of concrete functions: the task's, `token_ids` where it takes ids, and `embed`."""
+        functions = self._functions(self._task())
+        if self._embedding() is not None:
+            functions["embed"] = self._functions(self._embedding())["serving_default"]
+        return functions
+
+    def _functions(self, task):
+        """Concrete functions of one task, each traced before the next is defined."""
         # One function for all signatures, so that the graph holds the model once.
-        answer_ids = tf.function(self.answer_ids, input_signature=[ids], autograph=False)
+        declared = {
+            key: tf.TensorSpec([None] * len(entry.axes), entry.dtype, name=key)
+            for key, entry in task.inputs.items()
+        }
+        run = tf.function(
+            lambda inputs: self.run(task, inputs), input_signature=[declared], autograph=False
+        )
 
-        @tf.function(input_signature=[texts], autograph=False)
-        def serving_default(text):
-            return answer_ids(self._preprocessor()(text))
+        def answer(inputs, state):
+            inputs = with_first(inputs)
+            outputs = run(inputs)
+            with self.weights.scope():
+                return task.answer(outputs, inputs, state)
 
-        @tf.function(input_signature=[texts, second_texts], autograph=False)
-        def pair(text, text_pair):
-            same = tf.debugging.assert_equal(
-                tf.size(text),
-                tf.size(text_pair),
-                message="`text_pair` must have as many texts as `text`.",
-            )
-            with tf.control_dependencies([same]):
-                text = tf.identity(text)
-            return answer_ids(self._preprocessor()(text, text_pair))
+        functions = {}
+        for name, fields in task.signatures().items():
 
-        @tf.function(autograph=False)
-        def token_ids(**inputs):
-            return answer_ids(self.checked(inputs))
+            @tf.function(autograph=False)
+            def asked(**texts):
+                return answer(*task.prepare(name, *equal_in_number(texts, fields)))  # noqa: B023
 
-        functions = {"serving_default": serving_default.get_concrete_function()}
-        if self._preprocessor().takes_pairs:
-            functions["pair"] = pair.get_concrete_function()
-        return {**functions, "token_ids": token_ids.get_concrete_function(**ids)}
+            specs = {field: task.fields[field].spec(field) for field in fields}
+            functions[name] = asked.get_concrete_function(**specs)
+        if task.takes_ids and task is self._task():
+
+            @tf.function(autograph=False)
+            def token_ids(**inputs):
+                return answer(task.complete(self.checked(inputs)), {})
+
+            ids = {key: declared[key] for key in task.preprocessor.inputs}
+            functions["token_ids"] = token_ids.get_concrete_function(**ids)
+        return functions
+
+
+def with_first(inputs):
+    """Inputs with at least one token, word and choice: an empty batch may have none to look at.
+
+    Masks to be filled may be none.
+    """
+    padded = {}
+    for key, value in inputs.items():
+        missing = [tf.maximum(1 - size, 0) for size in tf.unstack(tf.shape(value))[1:]]
+        padding = [[0, 0], *([0, count] for count in missing)]
+        padded[key] = value if key == "mask_positions" else tf.pad(value, padding)
+    return padded
+
+
+def equal_in_number(texts, fields):
+    """The tensors of a request in the order of its fields, checked to be equal in number."""
+    first, *others = fields
+    checks = [
+        tf.debugging.assert_equal(
+            tf.shape(texts[first])[0],
+            tf.shape(texts[name])[0],
+            message=f"`{name}` must have as many texts as `{first}`.",
+        )
+        for name in others
+    ]
+    with tf.control_dependencies(checks):
+        return [tf.identity(texts[first]), *(texts[name] for name in others)]
 
 
 def untracked(value):

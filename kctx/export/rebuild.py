@@ -20,13 +20,14 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 import kctx
 from kctx import presets
-from kctx.export import answers
-from kctx.export.arguments import all_layers
+from kctx.export.arguments import all_layers, default_examples
 from kctx.export.documents import DEFAULT, write_documents
 from kctx.export.graph import TextGraph
 from kctx.export.stored_weights import StoredWeights
 from kctx.files import read_json
+from kctx.preprocessors.text_words import text_words
 from kctx.presets.task import input_limits
+from kctx.tasks import make_task
 
 
 def main(job_folder):
@@ -52,20 +53,14 @@ def rebuild(job_folder, job):
     model, preprocessor = loaded.model, loaded.preprocessor
     if job["dtype"] is None:
         check_outputs(model, job_folder / "expected.npz")
-    if job["task"] == "masked_lm":
-        # [MASK] in a text is the mask token here.
-        tokenizer = preprocessor.tokenizer.with_options(special_tokens_in_text=True)
-        preprocessor = preprocessor.with_options(tokenizer=tokenizer)
+    task = make_task(job["task"], model, preprocessor, job["labels"], job["options"])
+    embedding = None
+    if job["embed"] is not None:
+        embedding = make_task("embedding", model, preprocessor, None, {"pooling": job["embed"]})
 
     status("tracing the graphs")
     weights = StoredWeights(model, job["weights_dtype"])
-    graph = TextGraph(
-        model,
-        preprocessor,
-        make_answer(job, preprocessor),
-        weights,
-        input_limits(model),
-    )
+    graph = TextGraph(task, weights, input_limits(model), embedding)
     signatures = graph.signatures()
 
     status("writing the SavedModel")
@@ -77,26 +72,20 @@ def rebuild(job_folder, job):
         "version": job["version"],
         "task": job["task"],
         "labels": job["labels"],
+        "options": {key: getattr(task, key) for key in task.defaults},
         "sequence_length": preprocessor.sequence_length,
         "weights_dtype": job["weights_dtype"] or "as trained",
         "kctx": kctx.__version__,
         "tensorflow": tf.version.VERSION,
         "text_ops": text_ops(folder),
     }
-    requests = examples(preprocessor, job["examples"])
-    write_documents(extra, signatures, requests, facts, preprocessor.inputs)
-
-
-def make_answer(job, preprocessor):
-    """The answer of a task, see `kctx.export.answers`."""
-    if job["task"] == "classification":
-        return answers.Classification(job["labels"])
-    if job["task"] == "regression":
-        return answers.Regression()
-    if job["task"] == "embedding":
-        return answers.Embedding(job["pooling"])
-    tokenizer = preprocessor.tokenizer
-    return answers.MaskedLM(tokenizer.vocabulary, tokenizer.mask_id, job["top_k"])
+    asked = [tuple(x) if isinstance(x, list) else x for x in job["examples"]]  # as before JSON
+    requests = examples(task, asked)
+    if embedding is not None:
+        requests["embed"] = examples(embedding, default_examples("embedding", preprocessor))[
+            DEFAULT
+        ]
+    write_documents(extra, signatures, requests, facts, task)
 
 
 def check_outputs(model, path):
@@ -121,15 +110,30 @@ def check_outputs(model, path):
             )
 
 
-def examples(preprocessor, texts):
-    """Signature -> list of inputs: one text, and all of them in one batch."""
-    batches = [texts[:1], texts]
-    requests = {DEFAULT: [{"text": tf.constant(batch)} for batch in batches]}
-    if preprocessor.takes_pairs:
-        requests["pair"] = [
-            {"text": tf.constant(batch), "text_pair": tf.constant(batch[::-1])} for batch in batches
-        ]
-    return {**requests, "token_ids": [preprocessor(tf.constant(batch)) for batch in batches]}
+def examples(task, requests):
+    """Signature -> list of inputs: one request, and all of them in one batch.
+
+    Args:
+        task: `kctx.tasks.Task`.
+        requests: list of requests as `TextModel.predict_stream` takes them; raw texts, not words.
+    """
+    parts = [task.parts(request, number) for number, request in enumerate(requests)]
+    found = {}
+    for batch in (parts[:1], parts):
+        columns = [list(column) for column in zip(*batch, strict=True)]
+        task.check(columns)
+        for name, fields in task.signatures().items():
+            tensors = task.tensors(columns)
+            if name == "pair" and len(columns) == 1:
+                tensors = task.tensors([*columns, columns[0][::-1]])
+            elif name == "words":
+                tensors[0] = text_words(tensors[0], task.split).words.to_tensor("")
+            inputs = dict(zip(fields, tensors, strict=False))  # not all take a second text
+            found.setdefault(name, []).append(inputs)
+        if task.takes_ids:
+            texts = found[DEFAULT][-1].values()
+            found.setdefault("token_ids", []).append(task.preprocessor(*texts))
+    return found
 
 
 def text_ops(folder):

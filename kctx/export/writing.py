@@ -10,12 +10,12 @@ from pathlib import Path
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from kctx import presets
 from kctx.export.arguments import all_layers, check_arguments, default_examples
 from kctx.export.documents import models_config
 from kctx.files import replaced_folder, write_json, write_text
+from kctx.tasks import task_of
 
 
 class ExportError(RuntimeError):
@@ -34,6 +34,8 @@ def saved_model(
     version=None,
     pooling="mean",
     top_k=5,
+    options=None,
+    embed=None,
     examples=None,
     include_preset=True,
     verbose=True,
@@ -47,40 +49,42 @@ def saved_model(
     `import tensorflow_text` beside `import tensorflow`.
 
     Signatures, with batch size B and length T free (0 texts give 0 answers):
-        serving_default: `text` string (B,).
-        pair: `text` and `text_pair` string (B,), for models taught on pairs; where the
-            preprocessor takes them.
+        serving_default: `text` string (B,); for "span" `question` and `context`, for
+            "multiple_choice" `context` and `choices` (B, N), for "similarity" `text` and `text_b`.
+        pair: `text` and `text_pair` string (B,), for classifiers and regressors taught on pairs;
+            where the preprocessor takes them.
+        words: for "tagging", `words` string (B, W), "" behind the last one.
         token_ids: what the preprocessor makes; for BERT `token_ids` int32, `segment_ids` int32,
-            `padding_mask` bool, (B, T) each.
-    Outputs of each of them, by task:
-        "classification": `label` string (B,), `score` float32 (B,), `scores` float32 (B, C), the
-            probabilities in the order of the labels.
-        "regression": `score` float32 (B,).
-        "embedding": `embedding` float32 (B, D).
-        "masked_lm": `tokens` string (B, M, K) and `scores` float32 (B, M, K), the most probable
-            entries for each `[MASK]` in the text; `mask_count` int32 (B,).
+            `padding_mask` bool, (B, T) each. For classification, regression, embedding, masked_lm.
+        embed: `text` string (B,) to `embedding` float32 (B, D), where it is asked for.
+    The outputs of each task are those of `kctx.export.answers.MEANINGS`, and those that
+    `TextModel.predict` gives: the same lines make both.
 
     Beside the version lies `models.config`; within it, `assets.extra/` holds warm-up requests,
     request and response examples, `signature.json`, `README.md` and `preset/`. The version appears
     whole or not at all; versions that are there are never touched.
 
     Args:
-        model: keras.Model. Classification and regression: from `kctx.heads.attach`, with logits;
-            embedding: an encoder; masked_lm: a `kctx.objectives.MaskedLM` or a `Joint` with one.
+        model: keras.Model: an encoder with a head of `kctx.heads`; for embedding anything with an
+            encoder; for masked_lm a `kctx.objectives.MaskedLM` or a `Joint` with one.
         preprocessor: raw text to the inputs of the encoder, see `kctx.preprocessors`.
         path: folder of the model, whose versions are its subfolders.
-        labels: list of C str, names of the classes. Default: "0", "1", ...
-        task: "classification", "regression", "embedding" or "masked_lm". Default: told by the head,
-            or by the names of the outputs.
+        labels: list of C str, names of the classes or tags. Default: "0", "1", ...
+        task: str, a key of `kctx.tasks.TASKS`. Default: told by the head, or by the names of the
+            outputs.
         weights_dtype: None (as trained) or "bfloat16": half the size, cast to float32 once when
             the server loads them.
         dtype: dtype policy of the arithmetic, for instance "float32" for a model trained in
             "mixed_bfloat16". Default: the model's own.
         name: str, name under which it is served. Default: the last part of `path`.
         version: int of at least 1. Default: one more than the greatest there.
-        pooling: "mean", "cls", "max" or "pooled", for embeddings.
-        top_k: int, K, entries for each mask.
-        examples: list of str, texts for the warm-up and the example requests.
+        pooling: one of `kctx.tasks.POOLINGS`, for the task "embedding".
+        top_k: int, K, entries for each mask, for the task "masked_lm".
+        options: dict, options of the task, see its class.
+        embed: one of `kctx.tasks.POOLINGS`, for a signature `embed` beside those of the task.
+            Default: none.
+        examples: list of requests, for the warm-up and the example requests: texts, or tuples or
+            dicts of a request's parts, see `TextModel.predict_stream`.
         include_preset: whether the model itself is put into `assets.extra/preset`.
         verbose: whether a line is printed for each step.
 
@@ -94,8 +98,12 @@ def saved_model(
     """
     path = Path(path)
     name = path.resolve().name if name is None else name
+    if task is None:
+        task = task_of(model, labels)
+    more = {"embedding": {"pooling": pooling}, "masked_lm": {"top_k": top_k}}.get(task, {})
+    options = {**more, **(options or {})}
     task, labels = check_arguments(
-        model, preprocessor, labels, task, weights_dtype, name, version, pooling, top_k
+        model, preprocessor, labels, task, options, weights_dtype, name, version, embed
     )
     modules = defining_modules(model, preprocessor)
     made_path = not path.exists()
@@ -108,24 +116,23 @@ def saved_model(
             job_folder = Path(job_folder)
             preset = new / "assets.extra" / "preset"
             _status(verbose, f"Exporting {model.name} to {folder}")
-            preset_task = task if task in ("classification", "regression") else None
-            presets.save(preset, model, preprocessor, task=preset_task, labels=labels)
+            presets.save(preset, model, preprocessor, task.name, labels, options)
             examples = [examples] if isinstance(examples, str) else examples
-            texts = list(examples or default_examples(preprocessor, task))
+            requests = list(examples or default_examples(task.name, preprocessor))
             if dtype is None:
-                _write_expected(job_folder / "expected.npz", model, preprocessor, texts)
+                _write_expected(job_folder / "expected.npz", model, task, requests)
             job = {
                 "folder": str(new.resolve()),
                 "modules": modules,
-                "task": task,
+                "task": task.name,
                 "labels": labels,
+                "options": options,
+                "embed": embed,
                 "weights_dtype": weights_dtype,
                 "dtype": dtype,
                 "name": name,
                 "version": version,
-                "pooling": pooling,
-                "top_k": top_k,
-                "examples": texts,
+                "examples": requests,
             }
             write_json(job_folder / "job.json", job)
             _run_child(job_folder, verbose)
@@ -169,12 +176,16 @@ def defining_modules(model, preprocessor):
     return sorted(found)
 
 
-def _write_expected(path, model, preprocessor, texts):
+def _write_expected(path, model, task, requests):
     """What the model answers under the backend of the caller, for the child to compare."""
-    inputs = {key: value.numpy() for key, value in preprocessor(tf.constant(texts)).items()}
+    parts = [task.parts(request, number) for number, request in enumerate(requests)]
+    columns = [list(column) for column in zip(*parts, strict=True)]
+    inputs, _ = task.prepare(task.check(columns), *task.tensors(columns))
+    inputs = {key: np.asarray(value) for key, value in inputs.items()}
     for key, tensor in model.input.items():
         if key not in inputs:  # positions to predict: any will do
-            inputs[key] = np.zeros((len(texts), 1), tensor.dtype)
+            inputs[key] = np.zeros((len(parts), 1), tensor.dtype)
+    inputs = {key: inputs[key] for key in model.input}
     outputs = keras.tree.flatten(model.predict_on_batch(inputs))
     np.savez(
         path,

@@ -5,7 +5,8 @@
     metadata.json       versions of this layout and the libraries, number of parameters, files
     preprocessor.json, and the tokenizer's files beside it (tokenizer.json and vocabulary.txt)
                         from raw text to the model's inputs, optional
-    task.json           {"task": "classification" or "regression", "labels": [...]}, optional
+    task.json           {"task": a name of `kctx.tasks`, "labels": [...], "options": {...}},
+                        optional
 
 Nothing in it is code. An encoder's folder can also be read with
 `keras_nlp.models.Backbone.from_preset`, once kctx is imported.

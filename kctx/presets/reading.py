@@ -9,6 +9,7 @@ from kctx.files import read_json
 from kctx.presets.task import check_preprocessor, check_task
 from kctx.presets.text_model import TextModel
 from kctx.presets.writing import FORMAT_VERSION
+from kctx.tasks import make_task
 from kctx.weights import load_weights
 
 REGISTERED = (heads, models, objectives)  # imported so that Keras knows their classes
@@ -49,14 +50,17 @@ def load(folder, dtype=None):
     if (folder / "preprocessor.json").is_file():
         preprocessor = preprocessors.load(folder)
         check_preprocessor(model, preprocessor)
-    task = {}
+    stored = {}
     if (folder / "task.json").is_file():
-        task = read_json(folder / "task.json")
+        stored = read_json(folder / "task.json")
+    options = stored.get("options") or {}
     try:
-        task, labels = check_task(model, task.get("task"), task.get("labels"))
+        task, labels = check_task(model, stored.get("task"), stored.get("labels"))
+        if task is not None and preprocessor is not None:
+            make_task(task, model, preprocessor, labels, options)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{folder / 'task.json'} does not fit the model: {error}") from error
-    return TextModel(model, preprocessor, task, labels)
+    return TextModel(model, preprocessor, task, labels, options)
 
 
 def _build(path, dtype):

@@ -2,20 +2,11 @@
 
 from typing import NamedTuple
 
-import keras
-
+from kctx.arguments import check_choice
 from kctx.data.tokenizer_checks import check_vocabulary_size
-from kctx.heads import Classifier, encoder_of
+from kctx.heads import encoder_of
 from kctx.layers import PositionEmbedding, SegmentEmbedding, SubwordEmbedding, TokenEmbedding
-
-TASKS = ("classification", "regression")
-# Name of an output -> the task that it tells. Classes of `next_sentence`: 0 is the real next one.
-OUTPUTS = {
-    "masked_lm": "masked_lm",
-    "sequence_output": "embedding",
-    "next_sentence": "classification",
-}
-
+from kctx.tasks import TASKS, task_of
 
 # Layers that look up ids -> the input that these come from.
 TABLES = {
@@ -38,71 +29,29 @@ class InputLimits(NamedTuple):
     length: int | None
 
 
-def task_of(model, labels=None):
-    """What a model answers, told by its head, by the names of its outputs, or by labels.
-
-    Args:
-        model: keras.Model.
-        labels: list of str, names of classes, or None.
-
-    Returns:
-        "classification", "regression", "masked_lm" or "embedding"; None where nothing tells. A
-        head with one output is a regressor, since the probability of one class is always 1.
-    """
-    for layer in model.layers:
-        if isinstance(layer, Classifier):
-            return "regression" if layer.num_classes == 1 else "classification"
-    if labels is not None:
-        return "classification"
-    outputs = getattr(model, "output", None)
-    names = outputs if isinstance(outputs, dict) else ()
-    return next((task for name, task in OUTPUTS.items() if name in names), None)
-
-
 def check_task(model, task, labels):
     """The task and the labels of a model, completed, or an error.
 
     Args:
         model: keras.Model.
-        task: "classification", "regression" or None: as `task_of` says.
-        labels: list of str, or None: "0", "1", ... for classification.
+        task: str, a key of `kctx.tasks.TASKS`, or None: told by the head, or by an output
+            `next_sentence`.
+        labels: list of str, or None: "0", "1", ... for tasks that have some.
 
     Returns:
-        (task, labels), or (None, None) for a model of another task; labels is None but for
-        classification.
+        (task, labels), or (None, None) where nothing but the names of its outputs tells what an
+        encoder or a pretrained model is for; labels is None but for classification and tagging.
 
     Raises:
-        ValueError: unknown task; labels that do not fit the outputs.
+        ValueError: unknown task, or one that the model does not do; labels that do not fit the
+            outputs.
     """
     if task is None:
         task = task_of(model, labels)
-        if task not in TASKS:
+        if task in (None, "masked_lm", "embedding"):
             return None, None
-    if task not in TASKS:
-        raise ValueError(f"`task` must be one of {', '.join(TASKS)}. Received: {task!r}")
-    outputs = keras.tree.flatten(model.output)
-    if len(outputs) != 1 or len(outputs[0].shape) != 2:
-        raise ValueError(
-            f"`model` must have one output (B, C) for {task}. Received: {model.name} with outputs "
-            f"of shapes {[output.shape for output in outputs]}"
-        )
-    num_outputs = outputs[0].shape[-1]
-    if task == "regression":
-        if labels is not None:
-            raise ValueError(f"`labels` belong to classification only. Received: {labels}")
-        if num_outputs != 1:
-            raise ValueError(f"`model` must have 1 output for regression. Received: {num_outputs}")
-        return task, None
-    if isinstance(labels, str):
-        raise ValueError(f"`labels` must be a list of strings. Received: {labels!r}")
-    labels = [str(i) for i in range(num_outputs)] if labels is None else list(labels)
-    if not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
-        raise ValueError(f"`labels` must be different strings. Received: {labels}")
-    if len(labels) != num_outputs:
-        raise ValueError(
-            f"`labels` must be one for each class: {num_outputs}. Received: {len(labels)}, {labels}"
-        )
-    return task, labels
+    check_choice("task", task, tuple(TASKS))
+    return task, TASKS[task].check_labels(model, labels)
 
 
 def find_encoder(model):

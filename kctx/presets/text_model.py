@@ -1,18 +1,17 @@
 """A model that takes raw text."""
 
-import keras
+import itertools
+
 import numpy as np
 
+from kctx.arguments import check_count
 from kctx.heads import encoder_of
+from kctx.presets.progress import tracked
 from kctx.presets.task import find_encoder
 from kctx.presets.writing import save
+from kctx.tasks import Embedding, WordEmbedding, make_task
+from kctx.tasks.batches import axis_sizes, run_rows, stacked
 from kctx.training import default_jit
-
-# Lengths are rounded up to a multiple of this, and batches to a power of two, so that few shapes
-# are ever compiled.
-LENGTH_STEP = 16
-# So many batches are tokenized and sorted by length together.
-BATCHES_AT_ONCE = 32
 
 
 class TextModel:
@@ -21,15 +20,18 @@ class TextModel:
     Args:
         model: keras.Model.
         preprocessor: of `kctx.preprocessors`, or None.
-        task: "classification", "regression" or None.
-        labels: list of str, for classification.
+        task: str, a key of `kctx.tasks.TASKS`, or None.
+        labels: list of str, for classification and tagging.
+        options: dict, options of the task that differ from its defaults, see its class.
     """
 
-    def __init__(self, model, preprocessor=None, task=None, labels=None):
+    def __init__(self, model, preprocessor=None, task=None, labels=None, options=None):
         self.model = model
         self.preprocessor = preprocessor
         self.task = task
         self.labels = labels
+        self.options = dict(options or {})
+        self._made = {}  # tasks and embedders, which hold what was compiled
         if not model.compiled:
             # Keras by itself would have XLA compile TensorFlow's predictions, on a CPU too.
             model.jit_compile = default_jit()
@@ -39,58 +41,146 @@ class TextModel:
         """The encoder that is a part of the model; ValueError where none, or several are."""
         return encoder_of(self.model)
 
-    def predict(self, texts, pairs=None, batch_size=32):
+    def predict(self, *requests, batch_size=32, progress=None, **named):
         """Answers raw texts.
 
-        The answer to a text does not depend, beyond rounding, on what else is asked.
+        What is given depends on the task: lists of equal length, or one request alone.
+
+            classification, regression  texts, and pairs where the model was taught on pairs
+            tagging                     texts, or lists of words; predicates for a `RoleTagger`
+            span                        questions, contexts
+            multiple_choice             contexts, choices (a list of texts each)
+            similarity                  texts, others
+            embedding, masked_lm        texts
+
+        The answer to a request does not depend, beyond rounding, on what else is asked.
 
         Args:
-            texts: list of str (or bytes in UTF-8). A single str counts as a list of one.
-            pairs: list of as many second texts, for models that were taught on pairs.
-            batch_size: int, texts that the model sees at a time. Default 32.
+            *requests: lists of str (or bytes in UTF-8), in this order or by name.
+            batch_size: int, rows that the model sees at a time. Default 32.
+            progress: bool, whether a bar is shown. Default: where there are many requests and
+                somebody to look at it.
+            **named: further lists by name, and options of the task, see its class in `kctx.tasks`.
 
         Returns:
-            list of dict, one for each text, in the order of `texts`. Classification: `label` str,
-            `score` float, its probability, and `scores`, dict of float by label. Regression:
-            `score` float. No texts, no answers: [].
+            list of dict, one for each request, in their order. No requests, no answers: [].
+
+            classification   `label` str, `score`, its probability, `scores`, dict by label
+            regression       `score`, the number
+            tagging          `words`, `tags`, `scores`, and `entities`: `text`, `label`, `start`,
+                             `end` (code points of the text; of the words joined by spaces, where
+                             words were given), `score`
+            span             `answer` ("" for none), `start`, `end` (code points of the context),
+                             `score`, its probability, `no_answer_probability`
+            multiple_choice  `index`, `choice`, `scores`, one for each choice
+            similarity       `score`, the cosine
+            embedding        `embedding`, list of float
+            masked_lm        `tokens` and `scores`, the best for each mask, `mask_count`
 
         Raises:
-            ValueError: the model has no task or no preprocessor; unequal lengths, or pairs for a
-                preprocessor of single texts.
-            TypeError: something in `texts` is not a text.
+            ValueError: the model has no task or no preprocessor; unequal lengths; something the
+                task or the preprocessor does not take.
+            TypeError: something in a list is not what it must be.
             FloatingPointError: a score is NaN or infinite.
         """
-        if self.task is None or self.preprocessor is None:
-            raise ValueError(
-                "`predict` needs a task and a preprocessor. "
-                f"Received: task={self.task!r}, preprocessor={self.preprocessor!r}"
-            )
-        if batch_size < 1:
-            raise ValueError(f"`batch_size` must be at least 1. Received: {batch_size}")
-        texts = _checked(texts, "texts")
-        if pairs is not None:
-            pairs = _checked(pairs, "pairs")
-            if not self.preprocessor.takes_pairs:
-                raise ValueError(
-                    f"`pairs` must be None: {type(self.preprocessor).__name__} takes single texts. "
-                    f"Received: {len(pairs)} pairs"
-                )
-            if len(pairs) != len(texts):
-                raise ValueError(
-                    f"`pairs` must be as many as `texts`: {len(texts)}. Received: {len(pairs)}"
-                )
+        task, columns = self._asked(requests, named)
+        task.check(columns)
         answers = []
-        step = BATCHES_AT_ONCE * batch_size
-        for start in range(0, len(texts), step):
-            several = [texts[start : start + step]]
-            if pairs is not None:
-                several.append(pairs[start : start + step])
-            answers += [self._answer(row) for row in self._logits(several, batch_size)]
+        with tracked(progress, len(columns[0]), "answers") as advance:
+            for start, chunk in _chunks(task, zip(*columns, strict=True), batch_size):
+                chunk = [list(column) for column in zip(*chunk, strict=True)]
+                answers += task.rows(_outputs(task, chunk, batch_size, start))
+                advance(len(chunk[0]))
         return answers
+
+    def predict_stream(self, requests, batch_size=32, **options):
+        """Answers any number of requests one after the other, in bounded memory.
+
+        Args:
+            requests: iterable of requests: a text (or list of words), a tuple of a request's parts
+                in the order of `predict`, or a dict of them by their names in an exported
+                signature: "text", "text_pair", "words", "question", "context", "choices", ...
+            batch_size: int.
+            **options: of the task.
+
+        Yields:
+            dict, see `predict`. About `batch_size` x 32 requests are read ahead, so that those
+            of like lengths go together.
+        """
+        task = self._task(options)
+        for start, chunk in _chunks(task, requests, batch_size):
+            rows = [task.parts(request, place) for place, request in enumerate(chunk, start)]
+            sizes = sorted({len(row) for row in rows})
+            if len(sizes) > 1:
+                raise ValueError(
+                    f"Requests must have the same number of parts. Received: {sizes} among the "
+                    f"{len(rows)} from number {start}"
+                )
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            yield from task.rows(_outputs(task, columns, batch_size, start))
+
+    def embed(self, texts, pooling="mean", batch_size=32, normalize=False, progress=None):
+        """A vector for each text, from the encoder in the model.
+
+        Args:
+            texts: list of str (or bytes in UTF-8), or one.
+            pooling: "mean", "cls", "max", "pooled", "last4_mean" or "last4_concat", see
+                `kctx.tasks.embedding.EncoderPooling`.
+            batch_size: int, texts that the encoder sees at a time.
+            normalize: bool, whether vectors get length 1, so that products are cosines.
+            progress: bool, as of `predict`.
+
+        Returns:
+            float32 (N, D)
+
+        Raises:
+            ValueError, TypeError, FloatingPointError: as of `predict`.
+        """
+        texts = _listed(texts)
+        task = self._embedding(Embedding, pooling=pooling)
+        task.check([texts])
+        found = np.zeros((len(texts), task.model.output.shape[-1]), "float32")
+        with tracked(progress, len(texts), "embeddings") as advance:
+            stream = self.embed_stream(texts, pooling, batch_size, normalize)
+            for place, vector in enumerate(stream):
+                found[place] = vector
+                advance(1)
+        return found
+
+    def embed_stream(self, texts, pooling="mean", batch_size=32, normalize=False):
+        """As `embed`, for any iterable of texts, in bounded memory: yields float32 (D,)."""
+        task = self._embedding(Embedding, pooling=pooling)
+        for start, chunk in _chunks(task, texts, batch_size):
+            vectors = _outputs(task, [chunk], batch_size, start)["embedding"]
+            if normalize:
+                lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+                vectors = vectors / np.maximum(lengths, 1e-12)
+            yield from np.asarray(vectors)
+
+    def embed_words(self, texts, pooling="mean", layers="last", split="words", batch_size=32):
+        """A vector for each word in its context.
+
+        Texts that are too long are read in windows; each word's vector comes from the window where
+        it has most context.
+
+        Args:
+            texts: iterable of str, or of lists of words, which must not be mixed.
+            pooling: "mean" of a word's pieces, or the "first".
+            layers: "last", or "last4_mean", the mean of the last four.
+            split: "words" or "characters", what is a word in a str.
+            batch_size: int.
+
+        Yields:
+            (words, vectors): list of str, and float32 (W, D), for each text.
+        """
+        options = {"pooling": pooling, "layers": layers, "split": split}
+        task = self._embedding(WordEmbedding, **options)
+        for start, chunk in _chunks(task, texts, batch_size):
+            yield from task.rows(_outputs(task, [chunk], batch_size, start))
 
     def save(self, folder):
         """Writes the preset folder, see `kctx.presets.save`."""
-        save(folder, self.model, self.preprocessor, self.task, self.labels)
+        save(folder, self.model, self.preprocessor, self.task, self.labels, self.options)
 
     def describe(self):
         """A few lines on what this is: str."""
@@ -104,6 +194,9 @@ class TextModel:
         lines.append(f"task          {self.task or 'none'}")
         if self.labels:
             lines.append(f"labels        {', '.join(self.labels)}")
+        if self.options:
+            options = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
+            lines.append(f"options       {options}")
         if self.preprocessor is not None:
             tokenizer = self.preprocessor.tokenizer
             lines.append(
@@ -113,58 +206,94 @@ class TextModel:
             )
         return "\n".join(lines)
 
-    def _logits(self, several, batch_size):
-        """Logits (N, C) of N texts, or pairs of them, batched by length."""
-        inputs = {key: np.asarray(value) for key, value in self.preprocessor(*several).items()}
-        lengths = inputs["padding_mask"].sum(axis=1)  # (N,)
-        order = np.argsort(lengths, kind="stable")
-        rows = [None] * len(order)
-        for start in range(0, len(order), batch_size):
-            chosen = order[start : start + batch_size]
-            length = -(-max(int(lengths[chosen].max()), 1) // LENGTH_STEP) * LENGTH_STEP
-            length = min(length, self.preprocessor.sequence_length)
-            size = min(1 << (len(chosen) - 1).bit_length(), batch_size)
-            batch = {
-                key: self._fitted(key, value[chosen], size, length) for key, value in inputs.items()
-            }
-            outputs = keras.tree.flatten(self.model.predict_on_batch(batch))[0]
-            outputs = np.asarray(outputs, "float32")
-            if not np.isfinite(outputs).all():
-                raise FloatingPointError(
-                    f"{self.model.name} gives scores that are no finite numbers: its weights are "
-                    "broken, or its dtype policy is too narrow for them."
+    def _task(self, options):
+        """The `Task`, with the options of a call in place of its own."""
+        if self.task is None or self.preprocessor is None:
+            raise ValueError(
+                "`predict` needs a task and a preprocessor. "
+                f"Received: task={self.task!r}, preprocessor={self.preprocessor!r}"
+            )
+        options = {**self.options, **options}
+        parts = (self.task, self.model, self.preprocessor, self.labels)
+        key = (*map(id, parts), repr(sorted(options.items())))
+        if key not in self._made:
+            self._made[key] = make_task(*parts, options)
+        return self._made[key]
+
+    def _embedding(self, kind, **options):
+        """A task that is not the model's own, but its encoder's."""
+        if self.preprocessor is None:
+            raise ValueError("Embeddings need a preprocessor. Received: preprocessor=None")
+        key = (kind, id(self.model), id(self.preprocessor), repr(options))
+        if key not in self._made:
+            self._made[key] = kind(self.model, self.preprocessor, **options)
+        return self._made[key]
+
+    def _asked(self, requests, named):
+        """The task and its columns: lists of equal length."""
+        task = self._task({})
+        arguments = list(task.arguments)
+        options = {key: value for key, value in named.items() if key not in arguments}
+        task = self._task(options) if options else task
+        if len(requests) > len(arguments):
+            raise TypeError(
+                f"{self.task} takes {', '.join(arguments)}. Received: {len(requests)} lists"
+            )
+        given = dict(zip(arguments, requests, strict=False))
+        twice = sorted(set(given) & set(named))
+        if twice:
+            raise TypeError(f"`{twice[0]}` was given twice.")
+        given |= {key: value for key, value in named.items() if key in arguments}
+        given = {key: given[key] for key in arguments if given.get(key) is not None}
+        missing = [key for key, needed in task.arguments.items() if needed and key not in given]
+        if missing:
+            raise TypeError(f"{self.task} needs `{'` and `'.join(missing)}`.")
+        first = next(iter(given))
+        columns = {key: _listed(value) for key, value in given.items()}
+        if isinstance(given[first], (str, bytes)):
+            # Of one request, a part that is a list itself is given as it is.
+            for field in task.fields.values():
+                column = columns.get(field.argument, [])
+                if len(field.axes) > 1 and field.argument != first and _holds_texts(column):
+                    columns[field.argument] = [column]
+        for key, column in columns.items():
+            if len(column) != len(columns[first]):
+                raise ValueError(
+                    f"`{key}` must be as many as `{first}`: {len(columns[first])}. "
+                    f"Received: {len(column)}"
                 )
-            for index, row in zip(chosen, outputs, strict=False):
-                rows[index] = row
-        return rows
-
-    def _fitted(self, key, value, size, length):
-        """Cuts or pads (n, T, ...) to (size, length, ...); added rows repeat the last one."""
-        value = value[:, :length]
-        padding = self.preprocessor.inputs[key].padding
-        missing = [(0, 0), (0, length - value.shape[1]), *[(0, 0)] * (value.ndim - 2)]
-        value = np.pad(value, missing, constant_values=padding)  # (n, length, ...)
-        return np.concatenate([value, np.repeat(value[-1:], size - len(value), axis=0)])
-
-    def _answer(self, logits):
-        if self.task == "regression":
-            return {"score": float(logits[0])}
-        exponentials = np.exp(logits.astype("float64") - logits.max())
-        scores = exponentials / exponentials.sum()
-        best = int(scores.argmax())
-        return {
-            "label": self.labels[best],
-            "score": float(scores[best]),
-            "scores": {
-                label: float(score) for label, score in zip(self.labels, scores, strict=True)
-            },
-        }
+        return task, list(columns.values())
 
 
-def _checked(texts, name):
-    """A list of texts, or an error that says which is none."""
-    texts = [texts] if isinstance(texts, (str, bytes)) else list(texts)
-    for index, text in enumerate(texts):
-        if not isinstance(text, (str, bytes)):
-            raise TypeError(f"`{name}[{index}]` must be a str. Received: {text!r}")
-    return texts
+def _outputs(task, columns, batch_size, first):
+    """The answer to some requests, as tensors.
+
+    Args:
+        columns: list of lists, one for each argument.
+        first: int, number of the first request.
+    """
+    signature = task.check(columns, first)
+    inputs, state = task.prepare(signature, *task.tensors(columns))
+    limit = task.preprocessor.sequence_length
+    rows = run_rows(task.model, task.inputs, inputs, task.select, batch_size, limit)
+    sizes = axis_sizes(task.inputs, inputs)
+    outputs = stacked(rows, [sizes[axis] for axis in task.output_axes[1:]])
+    return task.answer_eagerly(outputs, inputs, state)
+
+
+def _chunks(task, requests, batch_size):
+    """What is answered together: yields (number of the first request, list of requests)."""
+    check_count("batch_size", batch_size)
+    requests, start = iter(requests), 0
+    while chunk := list(itertools.islice(requests, batch_size * task.batches_at_once)):
+        yield start, chunk
+        start += len(chunk)
+
+
+def _listed(column):
+    """A column as a list; what is one str or int by itself becomes a list of one."""
+    return [column] if isinstance(column, (str, bytes, int)) else list(column)
+
+
+def _holds_texts(column):
+    return bool(column) and all(isinstance(text, (str, bytes)) for text in column)

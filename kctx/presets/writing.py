@@ -7,6 +7,7 @@ import keras
 import kctx
 from kctx.files import read_json, replaced_folder, write_json
 from kctx.presets.task import check_preprocessor, check_task
+from kctx.tasks import make_task
 from kctx.weights import save_weights
 
 FORMAT_VERSION = 1
@@ -22,7 +23,7 @@ FILES = (
 )
 
 
-def save(folder, model, preprocessor=None, task=None, labels=None):
+def save(folder, model, preprocessor=None, task=None, labels=None, options=None):
     """Saves a model, and what is needed to answer raw text with it, as a preset folder.
 
     The folder is replaced as a whole once the new one is on the disk; a killed process or a full
@@ -33,10 +34,11 @@ def save(folder, model, preprocessor=None, task=None, labels=None):
         model: an encoder, an objective, or an encoder with a head (`kctx.heads.attach`).
         preprocessor: a preprocessor of `kctx.preprocessors`. Default: none; the preset then does
             not answer raw text.
-        task: "classification" or "regression". Default: told by the head, or by an output
+        task: str, a key of `kctx.tasks.TASKS`. Default: told by the head, or by an output
             `next_sentence`, if there is one.
-        labels: list of str, names of the classes in the order of the logits. Default for
-            classification: "0", "1", ...
+        labels: list of str, names of the classes or tags in the order of the logits. Default, for
+            tasks that have some: "0", "1", ...
+        options: dict, options of the task where they differ from its defaults, see its class.
 
     Raises:
         ValueError: the parts do not fit together, or the model holds a layer made of code
@@ -44,8 +46,12 @@ def save(folder, model, preprocessor=None, task=None, labels=None):
         FileExistsError: `folder` holds other files.
     """
     task, labels = check_task(model, task, labels)
+    if options and task is None:
+        raise ValueError(f"`options` belong to a task. Received: task=None, options={options}")
     if preprocessor is not None:
         check_preprocessor(model, preprocessor)
+        if task is not None:
+            make_task(task, model, preprocessor, labels, options)  # raises on what does not fit
     config = keras.saving.serialize_keras_object(model)
     _drop(config, ("build_config", "compile_config"))
     if _holds_lambda(config):
@@ -62,7 +68,8 @@ def save(folder, model, preprocessor=None, task=None, labels=None):
         if preprocessor is not None:
             preprocessor.save(new)
         if task is not None:
-            write_json(new / "task.json", {"task": task, "labels": labels})
+            more = {"options": options} if options else {}
+            write_json(new / "task.json", {"task": task, "labels": labels, **more})
         # What a tokenizer wrote is its own affair; so listed, the next `save` may replace it.
         files = sorted([*(path.name for path in new.iterdir()), "metadata.json"])
         write_json(new / "metadata.json", {**metadata, "files": files})

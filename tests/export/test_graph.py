@@ -5,12 +5,13 @@ import pytest
 import tensorflow as tf
 
 from kctx import heads, objectives
-from kctx.export import answers, rebuild
+from kctx.export import rebuild
 from kctx.export.documents import describe
 from kctx.export.graph import TextGraph
 from kctx.export.stored_weights import StoredWeights
 from kctx.export.writing import _write_expected
 from kctx.preprocessors import ModelInput
+from kctx.tasks import make_task
 from tests.export.films import (
     TEXTS,
     VOCABULARY,
@@ -23,8 +24,9 @@ from tests.export.films import (
 pytestmark = pytest.mark.once
 
 
-def save_and_load(folder, model, preprocessor, answer, weights_dtype=None):
-    graph = TextGraph(model, preprocessor, answer, StoredWeights(model, weights_dtype))
+def save_and_load(folder, name, model, preprocessor, labels=None, **options):
+    task = make_task(name, model, preprocessor, labels, options)
+    graph = TextGraph(task, StoredWeights(model))
     tf.saved_model.save(graph, str(folder), signatures=graph.signatures())
     return tf.saved_model.load(str(folder))
 
@@ -32,7 +34,7 @@ def save_and_load(folder, model, preprocessor, answer, weights_dtype=None):
 def test_regression(tmp_path):
     model = with_lively_weights(heads.attach(make_encoder(), heads.Regressor()))
     preprocessor = make_preprocessor()
-    loaded = save_and_load(tmp_path, model, preprocessor, answers.Regression())
+    loaded = save_and_load(tmp_path, "regression", model, preprocessor)
     found = loaded.signatures["serving_default"](text=tf.constant(TEXTS))
     expected = predict(model, preprocessor, TEXTS)[:, 0]
     assert list(found) == ["score"] and found["score"].shape == (len(TEXTS),)
@@ -43,7 +45,7 @@ def test_regression(tmp_path):
 
 def test_embedding(tmp_path):
     model, preprocessor = with_lively_weights(make_encoder()), make_preprocessor()
-    loaded = save_and_load(tmp_path, model, preprocessor, answers.Embedding("mean"))
+    loaded = save_and_load(tmp_path, "embedding", model, preprocessor)
     found = loaded.signatures["serving_default"](text=tf.constant(TEXTS))["embedding"]
     vectors = predict(model, preprocessor, TEXTS)["sequence_output"]
     mask = preprocessor(tf.constant(TEXTS))["padding_mask"].numpy()[:, :, None]
@@ -80,15 +82,16 @@ class TablePreprocessor:
 
 def test_tables_of_the_preprocessor_are_owned_by_the_export(tmp_path):
     model = with_lively_weights(make_encoder())
-    loaded = save_and_load(tmp_path, model, TablePreprocessor(), answers.Embedding("mean"))
+    loaded = save_and_load(tmp_path, "embedding", model, TablePreprocessor())
     found = loaded.signatures["serving_default"](text=tf.constant(["a b c", "", "b"]))
     expected = predict(model, TablePreprocessor(), ["a b c"])["sequence_output"][0].mean(0)
     np.testing.assert_allclose(found["embedding"][0], expected, atol=1e-5)
     assert found["embedding"][1].numpy().tolist() == [0.0] * 32
     assert set(loaded.signatures) == {"serving_default", "token_ids"}  # it takes no pairs
-    described = describe(loaded.signatures, "embedding", TablePreprocessor.inputs)
+    task = make_task("embedding", model, TablePreprocessor())
+    described = describe(loaded.signatures, task)
     assert described["token_ids"]["inputs"]["segment_ids"]["meaning"] == "all of one segment"
-    assert set(rebuild.examples(TablePreprocessor(), ["a", "b"])) == set(described)
+    assert set(rebuild.examples(task, ["a", "b"])) == set(described)
 
 
 def test_masked_lm_fills_masks_written_in_the_text(tmp_path):
@@ -99,8 +102,7 @@ def test_masked_lm_fills_masks_written_in_the_text(tmp_path):
     plain = make_preprocessor()
     tokenizer = plain.tokenizer.with_options(special_tokens_in_text=True)
     preprocessor = plain.with_options(tokenizer=tokenizer)
-    answer = answers.MaskedLM(VOCABULARY, plain.tokenizer.mask_id, top_k=3)
-    loaded = save_and_load(tmp_path, model, preprocessor, answer)
+    loaded = save_and_load(tmp_path, "masked_lm", model, plain, top_k=3)
     texts = ["the [MASK] was [MASK] .", "[MASK] film", "no film", ""]
     found = loaded.signatures["serving_default"](text=tf.constant(texts))
     assert set(found) == {"tokens", "scores", "mask_count"}
@@ -130,7 +132,8 @@ def test_masked_lm_fills_masks_written_in_the_text(tmp_path):
 
 def test_rebuilt_model_is_compared_with_the_original(tmp_path):
     model, preprocessor = with_lively_weights(make_encoder()), make_preprocessor()
-    _write_expected(tmp_path / "expected.npz", model, preprocessor, ["a film", "fine"])
+    task = make_task("embedding", model, preprocessor)
+    _write_expected(tmp_path / "expected.npz", model, task, ["a film", "fine"])
     rebuild.check_outputs(model, tmp_path / "expected.npz")
     model.set_weights([w * 1.1 for w in model.get_weights()])
     with pytest.raises(ValueError, match="answers otherwise than `model`: output"):

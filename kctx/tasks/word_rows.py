@@ -1,0 +1,113 @@
+"""What tasks on words share: texts or lists of words to rows, and rows back to words."""
+
+import tensorflow as tf
+
+from kctx.preprocessors import ModelInput
+from kctx.preprocessors.span_windows import valid
+from kctx.preprocessors.text_words import SPLITS, TextWords, text_words
+from kctx.preprocessors.word_windows import as_word_lists, best_windows, word_windows
+from kctx.tasks.task import Field, Task, check_texts
+
+
+class WordTask(Task):
+    """A task that answers for each word; texts too long for the model are cut into windows.
+
+    What is said of a word comes from the window where it has most context.
+    """
+
+    takes_ids = False
+    keeps_bytes = False
+    output_axes = ("B", "W")
+    defaults = {"split": "words", "stride": None}
+    fields = {
+        "text": Field("texts", "raw texts, UTF-8, any length"),
+        "words": Field("texts", 'words, "" behind the last one of a sentence', axes=("B", "W")),
+    }
+    long_texts = "Texts longer than {} tokens are read in windows; no word is left out."
+
+    def __init__(self, model, preprocessor, labels=None, **options):
+        super().__init__(model, preprocessor, labels, **options)
+        if self.split not in SPLITS:
+            raise ValueError(f"`split` must be one of {SPLITS}. Received: {self.split!r}")
+
+    @property
+    def inputs(self):
+        words = ("B", "W")
+        return {
+            **self.preprocessor.inputs,
+            "word_positions": ModelInput("int32", 0, "the first token of each word", axes=words),
+            "word_mask": ModelInput("bool", False, "true = a word", axes=words),
+        }
+
+    def signatures(self):
+        return {"serving_default": ("text",), "words": ("words",)}
+
+    def check(self, columns, first=0):
+        texts = columns[0]
+        if all(isinstance(text, (str, bytes)) for text in texts):
+            return "serving_default"
+        for index, text in enumerate(texts, first):
+            if not isinstance(text, (list, tuple)):
+                raise TypeError(
+                    f"`texts[{index}]` must be a list of words, as others are. Received: {text!r}"
+                )
+            check_texts(text, f"texts[{index}]")
+        return "words"
+
+    def tensors(self, columns):
+        texts = columns[0]
+        if texts and not isinstance(texts[0], (str, bytes)):
+            return [as_word_lists(texts)]
+        return super().tensors([texts])
+
+    def windows(self, signature, texts):
+        """The `WordWindows` of texts, and a state for `answer`.
+
+        Args:
+            signature: str.
+            texts: string (B,); for "words" (B, W), "" behind the last one, or ragged.
+        """
+        if signature == "words":
+            if isinstance(texts, tf.Tensor):  # a sentence ends before the first ""
+                real = tf.reduce_sum(tf.cumprod(tf.cast(texts != "", tf.int32), axis=1), axis=1)
+                texts = tf.RaggedTensor.from_tensor(texts, lengths=real)
+            texts = texts.with_values(valid(texts.values))
+            gap = "" if self.split == "characters" else " "
+            words = joined_words(texts, len(gap))
+            count = tf.cast(texts.nrows(), tf.int32)
+            texts = tf.strings.unsorted_segment_join(texts.values, texts.value_rowids(), count, gap)
+        else:
+            texts = valid(texts)
+            words = text_words(texts, self.split)
+        windows = word_windows(self.preprocessor, words.words, self.stride)
+        return windows, {
+            "texts": texts,
+            "words": words.words,
+            "starts": words.starts,
+            "ends": words.ends,
+            "sentence_index": windows.sentence_index,
+            "word_starts": windows.word_starts,
+        }
+
+
+def of_words(values, word_mask, state):
+    """What is known of each word, from its best window: (N, V, D) -> ragged (B, None, D)."""
+    places = best_windows(
+        word_mask, state["sentence_index"], state["word_starts"], state["words"].nrows()
+    )
+    values = tf.convert_to_tensor(values)
+    values = tf.reshape(values, [-1, values.shape[-1]])
+    return places.with_values(tf.gather(values, places.values))
+
+
+def joined_words(words, gap):
+    """`TextWords` of sentences given as words: where these stand when they are joined.
+
+    Args:
+        words: ragged string (N, None), valid UTF-8.
+        gap: int, code points between two words.
+    """
+    ends = tf.cumsum(tf.strings.length(words.values, unit="UTF8_CHAR") + gap) - gap  # (W,)
+    starts = ends - tf.strings.length(words.values, unit="UTF8_CHAR")
+    origin = tf.repeat(tf.gather(tf.pad(starts, [[0, 1]]), words.row_starts()), words.row_lengths())
+    return TextWords(words, words.with_values(starts - origin), words.with_values(ends - origin))
