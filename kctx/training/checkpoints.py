@@ -1,6 +1,7 @@
 """Exact resume: what a run needs to go on as if it had never stopped."""
 
 import json
+from collections import Counter
 
 import keras
 import numpy as np
@@ -163,9 +164,11 @@ class Checkpoints(StepCallback):
             `fingerprint()` -> dict of the options that the batches depend on. None: the caller
             makes the dataset begin at the right batch.
         fingerprint: dict of anything else that must be the same on resume, plain JSON values.
+        callbacks: list of `StepCallback` whose state is saved as well. Default: those that
+            `fit_steps` is given.
     """
 
-    def __init__(self, folder, every, keep=2, stream=None, fingerprint=None):
+    def __init__(self, folder, every, keep=2, stream=None, fingerprint=None, callbacks=()):
         super().__init__()
         for name, value in (("every", every), ("keep", keep)):
             check_count(name, value)
@@ -173,14 +176,33 @@ class Checkpoints(StepCallback):
         self.every = every
         self.keep = keep
         self.stream = stream
-        self.fingerprint = fingerprint or {}
+        self.own_fingerprint = fingerprint or {}
+        self.callbacks = callbacks
         self._resumed = False
         self._random_states = None
         self._saved_step = 0
 
     def _fingerprint_of(self, model):
         data = self.stream.fingerprint() if self.stream is not None else {}
-        return plain({**model_fingerprint(model), "data": data, "run": self.fingerprint})
+        callbacks = {name: callback.fingerprint() for name, callback in self._named_callbacks()}
+        return plain(
+            {
+                **model_fingerprint(model),
+                "data": data,
+                "run": self.own_fingerprint,
+                "callbacks": {name: value for name, value in callbacks.items() if value},
+            }
+        )
+
+    def _named_callbacks(self):
+        """[(name, callback)], the names all different and the same in every run."""
+        counts = Counter()
+        named = []
+        for callback in self.callbacks:
+            kind = type(callback).__name__
+            counts[kind] += 1
+            named.append((f"{kind}-{counts[kind]}", callback))
+        return named
 
     def resume(self, model):
         """Restores `model`, its optimizer, seeds and the stream from the newest whole checkpoint.
@@ -216,6 +238,7 @@ class Checkpoints(StepCallback):
             for name in manifest["files"]
         }
         absent = {"state"} | ({"stream"} if self.stream is not None else set())
+        absent |= {name for name, callback in self._named_callbacks() if callback.state()}
         absent -= set(arrays)
         if absent:
             raise ValueError(f"{path} holds no {' and no '.join(sorted(absent))}.npz")
@@ -223,6 +246,9 @@ class Checkpoints(StepCallback):
         self._random_states = arrays.get("random")
         if self.stream is not None:
             self.stream.restore(arrays["stream"])
+        for name, callback in self._named_callbacks():
+            if name in arrays:
+                callback.restore(arrays[name])
         self.step = self._saved_step = int(manifest["step"])
         return self.step
 
@@ -235,6 +261,9 @@ class Checkpoints(StepCallback):
         if self.stream is not None:
             state = self.stream.state_at(self.step)
             arrays["stream"] = {name: np.asarray(value) for name, value in state.items()}
+        for name, callback in self._named_callbacks():
+            if state := callback.state():
+                arrays[name] = {key: np.asarray(value) for key, value in state.items()}
         fingerprint = self._fingerprint_of(self.model)
         checkpoint_files.write(self.folder, self.step, arrays, fingerprint)
         self._saved_step = self.step

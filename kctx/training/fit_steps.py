@@ -35,12 +35,13 @@ def fit_steps(
         total_steps: int >= 1, batches over the whole run, before and after a resume.
         every: int >= 1, batches in an interval.
         callbacks: list of Keras callbacks.
-        checkpoints: `Checkpoints`, or None.
+        checkpoints: `Checkpoints`, or None. They hold what the `StepCallback`s remember as well.
         resume: whether to go on from the newest checkpoint if there is one.
         **kwargs: as `model.fit`, for instance `verbose`, `validation_data`.
 
     Returns:
-        the Keras `History`, one row for each interval; None if there is nothing left to do.
+        the Keras `History`, one row for each interval; None if there is nothing left to do, all
+        steps being done or a callback, such as `KeepBest`, having ended the run.
 
     Raises:
         ValueError: the dataset ended early, or the intervals of reports and checkpoints do not
@@ -56,6 +57,9 @@ def fit_steps(
             "Checkpoints must be a whole number of intervals apart. "
             f"Received: every={every}, checkpoints.every={checkpoints.every}"
         )
+    own = [callback for callback in callbacks if isinstance(callback, StepCallback)]
+    if checkpoints is not None:
+        checkpoints.callbacks = own
     start = checkpoints.resume(model) if resume else 0
     if checkpoints is not None:
         # Before other callbacks begin files of theirs anew.
@@ -63,13 +67,15 @@ def fit_steps(
     if resume:
         found = f"Going on at step {start:,}" if start else "No checkpoint yet: beginning at step 0"
         print(f"{found} of {total_steps:,}" if start < total_steps else "All steps are done")
-    if start >= total_steps:
-        return None
     stop = StopAt(total_steps)
+    for callback in (*own, stop, *([checkpoints] if checkpoints else [])):
+        callback.step = start
+    over = [type(callback).__name__ for callback in own if start and callback.is_over()]
+    if over and start < total_steps:
+        print(f"The run was ended by {', '.join(over)}")
+    if start >= total_steps or over:
+        return None
     callbacks = [*callbacks, stop, *([checkpoints] if checkpoints else [])]
-    for callback in callbacks:
-        if isinstance(callback, StepCallback):
-            callback.step = start
     # A moving bar on a terminal, one line for each interval elsewhere.
     kwargs.setdefault("shuffle", False)  # the stream has its own order
     kwargs.setdefault("verbose", 1 if sys.stdout.isatty() else 2)

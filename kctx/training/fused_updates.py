@@ -14,18 +14,20 @@ def tensorflow_update(optimizer, grads, variables, learning_rate):
     correction_1, correction_2 = optimizer.corrections("float32")
     for grad, variable in zip(grads, variables, strict=True):
         momentum, velocity = optimizer.moments_of(variable)
+        # With a rate of 0 and decay rates of 1 the kernel changes nothing.
+        active = optimizer.is_active(variable)
+        rate = learning_rate * (optimizer.factor_of(variable) * active)
         if optimizer.decays(variable):
-            kept = 1.0 - learning_rate * optimizer.decay
-            variable.value.assign(variable.value * kept)
+            variable.value.assign(variable.value * (1.0 - rate * optimizer.decay))
         tf.raw_ops.ResourceApplyAdam(
             var=variable.value.handle,
             m=momentum.value.handle,
             v=velocity.value.handle,
             beta1_power=1.0 - correction_1,
             beta2_power=1.0 - correction_2,
-            lr=learning_rate,
-            beta1=optimizer.beta_1,
-            beta2=optimizer.beta_2,
+            lr=rate,
+            beta1=1.0 - (1.0 - optimizer.beta_1) * active,
+            beta2=1.0 - (1.0 - optimizer.beta_2) * active,
             # The kernel adds epsilon to the uncorrected root.
             epsilon=optimizer.epsilon * ops.sqrt(correction_2),
             grad=grad,
@@ -45,14 +47,14 @@ def torch_update(optimizer, grads, variables, learning_rate):
     # At a huge step both bias corrections are 1.
     step = optimizer.iterations.value + 1 if optimizer.bias_correction else 1e9
     step = torch.as_tensor(step, dtype=torch.float32, device=device)
-    for decayed in (True, False):
-        group = [
-            (variable.value, grad.contiguous(), *optimizer.moments_of(variable))
-            for grad, variable in zip(grads, variables, strict=True)
-            if optimizer.decays(variable) == decayed
-        ]
-        if not group:
-            continue
+    groups = {}
+    for grad, variable in zip(grads, variables, strict=True):
+        # One that is switched off is left alone.
+        if not optimizer.freezable or optimizer.is_active(variable) > 0:
+            kind = (optimizer.decays(variable), optimizer.factor_of(variable))
+            tensors = (variable.value, grad.contiguous(), *optimizer.moments_of(variable))
+            groups.setdefault(kind, []).append(tensors)
+    for (decayed, factor), group in groups.items():
         values, group_grads, momentums, velocities = zip(*group, strict=True)
         torch._fused_adamw_(
             [value.detach() for value in values],
@@ -61,7 +63,7 @@ def torch_update(optimizer, grads, variables, learning_rate):
             [velocity.value for velocity in velocities],
             [],
             [step] * len(group),
-            lr=learning_rate,
+            lr=learning_rate * factor,
             beta1=optimizer.beta_1,
             beta2=optimizer.beta_2,
             weight_decay=optimizer.decay if decayed else 0.0,

@@ -1,5 +1,6 @@
 """Keeps the best epoch of a fine-tuning run."""
 
+import math
 from pathlib import Path
 
 from kctx.arguments import check_count
@@ -13,21 +14,26 @@ class KeepBest(StepCallback):
     Args:
         path: JSON file that remembers the best epoch, so that a resumed run knows it.
         evaluate: callable without arguments that gives a dict of metrics, higher is better; the
-            first one decides.
+            first one decides. NaN is never better.
         save: callable without arguments that saves the model.
-        patience: int, steps without a better evaluation after which the run ends. Default: never.
+        patience: int, steps without a better evaluation after which the run ends (early stopping);
+            resuming it then ends at once. Default: never.
+        min_gain: float >= 0, by how much a metric must exceed the best one to be better. Default 0.
 
     Adds its metrics to the logs as `val_<name>`.
     """
 
-    def __init__(self, path, evaluate, save, patience=None):
+    def __init__(self, path, evaluate, save, patience=None, min_gain=0.0):
         super().__init__()
         if patience is not None:
             check_count("patience", patience)
+        if not 0 <= min_gain < math.inf:
+            raise ValueError(f"`min_gain` must be at least 0. Received: min_gain={min_gain}")
         self.path = Path(path)
         self.evaluate = evaluate
         self.save = save
         self.patience = patience
+        self.min_gain = min_gain
         self.best = None
 
     def on_train_begin(self, logs=None):
@@ -37,12 +43,26 @@ class KeepBest(StepCallback):
     def on_epoch_end(self, epoch, logs=None):
         self.sync()
         metrics = self.evaluate()
-        decisive = next(iter(metrics))
-        if self.best is None or metrics[decisive] > self.best[decisive]:
+        if self._is_better(metrics):
             self.best = {**metrics, "step": self.step}
             self.save()
             write_json(self.path, self.best)
-        elif self.patience is not None and self.step - self.best["step"] >= self.patience:
+        elif self._is_exhausted():
             self.model.stop_training = True
+            print(f"Stopped: nothing was better than step {self.best['step']:,}")
         if logs is not None:
             logs.update({f"val_{name}": value for name, value in metrics.items()})
+
+    def _is_better(self, metrics):
+        if self.best is None:
+            return True
+        decisive = next(iter(metrics))
+        old, new = self.best[decisive], metrics[decisive]
+        return new > old + self.min_gain or (math.isnan(old) and not math.isnan(new))
+
+    def _is_exhausted(self):
+        return self.patience is not None and self.step - self.best["step"] >= self.patience
+
+    def is_over(self):
+        self.on_train_begin()
+        return self.best is not None and self._is_exhausted()

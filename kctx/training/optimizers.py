@@ -24,6 +24,9 @@ class AdamW(keras.optimizers.Optimizer):
 
     and with `bias_correction`, m and v are divided by 1 - beta^(step + 1) in the last line.
     Sparse gradients of embeddings count as dense: every row's moments decay at every step.
+    A variable may have a rate of its own, `rates` times r. After `make_freezable`, variables can be
+    switched off and on while training goes on, which `GradualUnfreezing` does: one that is off
+    keeps its value and its moments bit for bit, and its gradient does not count in the norm.
 
     Moments are float32 whatever the variables' dtype. Clipping, decay and update run in fused
     kernels of TensorFlow and torch where these fit (float32 variables, one replica); the plain
@@ -39,9 +42,13 @@ class AdamW(keras.optimizers.Optimizer):
         clip_norm: float > 0, the greatest global norm of the gradients, or None.
         exclude: regular expressions; a variable is not decayed if one of them is found in its name
             or in that of its layer.
+        rates: factors of the learning rate, floats >= 0: a list with one for each trainable
+            variable, as `layerwise_rates` makes it; or a dict of regular expression to factor, of
+            which the first that is found in the path of a variable counts, else 1. Default: 1.
         gradient_accumulation_steps: int >= 2, over how many batches gradients are averaged, or
             None. The schedule counts batches all the same.
         fused: False takes the plain form on every backend.
+        freezable: as after `make_freezable`. Default False.
     """
 
     def __init__(
@@ -56,6 +63,8 @@ class AdamW(keras.optimizers.Optimizer):
         exclude=("bias", "norm"),
         gradient_accumulation_steps=None,
         fused=True,
+        rates=None,
+        freezable=False,
         name="adamw",
     ):
         if isinstance(learning_rate, int) and not isinstance(learning_rate, bool):
@@ -85,6 +94,36 @@ class AdamW(keras.optimizers.Optimizer):
         self.clip_norm = clip_norm
         self.exclude = (exclude,) if isinstance(exclude, str) else tuple(exclude)
         self.fused = fused
+        if isinstance(rates, dict):
+            rates = {pattern: float(factor) for pattern, factor in rates.items()}
+        elif rates is not None:
+            rates = [float(factor) for factor in rates]
+        factors = list(rates.values()) if isinstance(rates, dict) else rates or []
+        if not all(0 <= factor < math.inf for factor in factors):
+            raise ValueError(f"`rates` must be finite and at least 0. Received: {factors}")
+        self.rates = rates
+        self.freezable = freezable
+
+    def make_freezable(self):
+        """Makes `set_active` possible. Call it before the first step, and before a resume.
+
+        Raises:
+            ValueError: the optimizer is built.
+        """
+        if self.built and not self.freezable:
+            raise ValueError(
+                "The optimizer must become freezable before it is built: before the first step "
+                "and before a resume. Received: one that is built"
+            )
+        self.freezable = True
+
+    def set_active(self, active):
+        """Switches variables on and off.
+
+        Args:
+            active: list of bool, one for each trainable variable, True = it is trained.
+        """
+        self._active.assign(ops.convert_to_tensor([float(flag) for flag in active], "float32"))
 
     def build(self, variables):
         if self.built:
@@ -99,8 +138,7 @@ class AdamW(keras.optimizers.Optimizer):
             )
             for v in variables
         ]
-        pairs = list(zip(variables, self._decayed, strict=True))
-        self.exclude_from_weight_decay(var_list=[v for v, decayed in pairs if not decayed])
+        self._factors = self._factors_of(variables)
         super().build(variables)
         self._momentums, self._velocities = [], []
         for variable in variables:
@@ -111,6 +149,10 @@ class AdamW(keras.optimizers.Optimizer):
                     name = f"{variable.path.replace('/', '_')}_{kind}"
                     moment = self.add_variable(variable.shape, dtype="float32", name=name)
                 moments.append(moment)
+        if self.freezable:
+            self._active = self.add_variable(
+                (len(variables),), initializer="ones", dtype="float32", name="active"
+            )
         fits = all(variable.dtype == "float32" for variable in variables)
         if keras.config.backend() == "tensorflow":
             import tensorflow as tf
@@ -119,6 +161,34 @@ class AdamW(keras.optimizers.Optimizer):
         elif keras.config.backend() == "torch":
             fits = fits and all(variable.value.is_contiguous() for variable in variables)
         self._fused_update = FUSED_UPDATES.get(keras.config.backend()) if fits else None
+
+    def _factors_of(self, variables):
+        if isinstance(self.rates, list):
+            if len(self.rates) != len(variables):
+                raise ValueError(
+                    "`rates` must hold a factor for each trainable variable. "
+                    f"Received: {len(self.rates)} for {len(variables)}"
+                )
+            return [float(factor) for factor in self.rates]
+        patterns = (self.rates or {}).items()
+        return [
+            next((float(rate) for pattern, rate in patterns if re.search(pattern, v.path)), 1.0)
+            for v in variables
+        ]
+
+    def factor_of(self, variable):
+        """float, the factor of the learning rate of `variable`, whether it is switched on or off.
+
+        Raises:
+            ValueError: the optimizer is not built yet.
+        """
+        return self._factors[self._get_variable_index(variable)]
+
+    def is_active(self, variable):
+        """Scalar tensor, 1.0 where `variable` is switched on, else 0.0; 1.0 if not freezable."""
+        if not self.freezable:
+            return 1.0
+        return self._active[self._get_variable_index(variable)]
 
     def moments_of(self, variable):
         """The first and second moment, float32 variables of the shape of `variable`."""
@@ -142,11 +212,49 @@ class AdamW(keras.optimizers.Optimizer):
         momentum, velocity = self.moments_of(variable)
         gradient = ops.cast(gradient, "float32")
         correction_1, correction_2 = self.corrections("float32")
-        self.assign(momentum, momentum + (gradient - momentum) * (1 - self.beta_1))
-        self.assign(velocity, velocity + (ops.square(gradient) - velocity) * (1 - self.beta_2))
-        update = (momentum / correction_1) / (ops.sqrt(velocity / correction_2) + self.epsilon)
-        update = update * ops.cast(learning_rate, "float32")
-        self.assign_sub(variable, ops.cast(update, variable.dtype))
+        rate = ops.cast(learning_rate, "float32") * self.factor_of(variable)
+        new_momentum = momentum + (gradient - momentum) * (1 - self.beta_1)
+        new_velocity = velocity + (ops.square(gradient) - velocity) * (1 - self.beta_2)
+        update = new_momentum / correction_1
+        update = rate * (update / (ops.sqrt(new_velocity / correction_2) + self.epsilon))
+        value = ops.cast(variable, "float32")
+        if self.decays(variable):
+            value = value - value * (rate * self.decay)
+        value = ops.cast(value - update, variable.dtype)
+        if self.freezable:
+            active = self.is_active(variable) > 0
+            value, new_momentum, new_velocity = (
+                ops.where(active, new, ops.convert_to_tensor(old))
+                for new, old in (
+                    (value, variable),
+                    (new_momentum, momentum),
+                    (new_velocity, velocity),
+                )
+            )
+        self.assign(momentum, new_momentum)
+        self.assign(velocity, new_velocity)
+        self.assign(variable, value)
+
+    def apply(self, grads, trainable_variables=None):
+        if self.freezable:
+            variables = trainable_variables
+            if variables is None:
+                variables = self._trainable_variables
+            variables = list(variables)
+            self.build(variables)
+            grads = [
+                grad if grad is None else self._of_active(grad, variable)
+                for grad, variable in zip(grads, variables, strict=True)
+            ]
+        super().apply(grads, trainable_variables)
+
+    def _of_active(self, gradient, variable):
+        """The gradient, 0 where `variable` is switched off."""
+        if keras.config.backend() == "tensorflow":
+            import tensorflow as tf
+
+            gradient = tf.convert_to_tensor(gradient)  # dense
+        return ops.where(self.is_active(variable) > 0, gradient, ops.zeros_like(gradient))
 
     # The three hooks below are where Keras' own backends put theirs: `apply` calls them in this
     # order with all gradients and variables. The fused update does the work of all three.
@@ -166,8 +274,7 @@ class AdamW(keras.optimizers.Optimizer):
         return [grad * scale for grad in grads]
 
     def _apply_weight_decay(self, variables):
-        if not (self.fused and self._fused_update):
-            super()._apply_weight_decay(variables)
+        pass  # a part of the update
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         if self.fused and self._fused_update:
@@ -177,6 +284,7 @@ class AdamW(keras.optimizers.Optimizer):
             super()._backend_update_step(grads, trainable_variables, learning_rate)
 
     def get_config(self):
+        rates = dict(self.rates) if isinstance(self.rates, dict) else self.rates and [*self.rates]
         return {
             "learning_rate": super().get_config()["learning_rate"],
             "weight_decay": self.decay,
@@ -188,5 +296,7 @@ class AdamW(keras.optimizers.Optimizer):
             "exclude": list(self.exclude),
             "gradient_accumulation_steps": self.gradient_accumulation_steps,
             "fused": self.fused,
+            "rates": rates,
+            "freezable": self.freezable,
             "name": self.name,
         }
