@@ -265,12 +265,14 @@ def test_wrong_arguments(exported, tmp_path):
         export.saved_model(model, preprocessor, path, **kwargs)
 
     cases = [
-        (dict(task="translation"), "`task` must be one of classification.*'translation'"),
+        (dict(task="translation"), "`task` must be one of .*classification.*'translation'"),
         (dict(labels=["a", "b"]), "`labels` must be one for each class: 3. Received: 2"),
         (dict(labels=["a", "b", "a"]), "`labels` must be different strings"),
-        (dict(labels=["a"], task="embedding"), "`labels` belong to classification only"),
+        (dict(labels=["a"], task="embedding"), "`labels` belong to classification and tagging"),
         (dict(task="regression"), "must have 1 output for regression"),
-        (dict(task="embedding"), "must be an encoder with a `sequence_output`"),
+        (dict(task="tagging"), "must have a head for tagging"),
+        (dict(options={"stride": 3}), "Options of classification are: none"),
+        (dict(embed="sum"), "`embed` must be one of .*'sum'"),
         (dict(task="masked_lm"), "must be a `MaskedLM` objective"),
         (dict(weights_dtype="int8"), "`weights_dtype` must be None or .*'int8'"),
         (dict(name="../x"), r"`name` becomes part of a URL.*'\.\./x'"),
