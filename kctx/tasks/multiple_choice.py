@@ -59,7 +59,9 @@ class MultipleChoice(Task):
     def prepare(self, signature, context, choices):
         none = tf.maximum(1 - tf.shape(choices)[1], 0)
         choices = tf.pad(choices, [[0, 0], [0, none]], constant_values="")
-        count = tf.reduce_sum(tf.cumprod(tf.cast(choices != "", tf.int32), axis=1), axis=1)  # (B,)
+        count = tf.reduce_sum(
+            tf.math.cumprod(tf.cast(choices != "", tf.int32), axis=1), axis=1
+        )  # (B,)
         return choice_inputs(self.preprocessor, context, choices, count), {"choices": choices}
 
     def answer(self, outputs, inputs, state):

@@ -69,7 +69,9 @@ class WordTask(Task):
         """
         if signature == "words":
             if isinstance(texts, tf.Tensor):  # a sentence ends before the first ""
-                real = tf.reduce_sum(tf.cumprod(tf.cast(texts != "", tf.int32), axis=1), axis=1)
+                real = tf.reduce_sum(
+                    tf.math.cumprod(tf.cast(texts != "", tf.int32), axis=1), axis=1
+                )
                 texts = tf.RaggedTensor.from_tensor(texts, lengths=real)
             texts = texts.with_values(valid(texts.values))
             gap = "" if self.split == "characters" else " "
