@@ -103,6 +103,9 @@ class Tagging(WordTask):
         words = state["words"]
         logits = of_words(outputs["output"], inputs["word_mask"], state)  # (B, W, C), ragged
         logits = logits.to_tensor(shape=[None, None, len(self.labels)])
+        # There must be a first step, in texts without words too.
+        none = tf.maximum(1 - tf.shape(logits)[1], 0)
+        logits = tf.pad(logits, [[0, 0], [0, none], [0, 0]])
         mask = tf.sequence_mask(words.row_lengths(), tf.shape(logits)[1])
         tags, scores = (decode or self.decode)(logits, mask)  # (B, W)
         tags, scores = (words.with_values(tf.boolean_mask(x, mask)) for x in (tags, scores))

@@ -8,7 +8,7 @@ from kctx.preprocessors import BERTPreprocessor, SubwordsPreprocessor, WordsPrep
 from kctx.tokenizers import WordPieceTokenizer, WordTokenizer
 from kctx.vectors import Subwords
 
-WORDS = "the a film was good bad in paris anna saw , . ? who ##s 中 文 é".split()
+WORDS = "the a film was good bad in paris anna saw , . ? who ##s 中 文 e".split()
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 LENGTH = 14

@@ -1,0 +1,178 @@
+"""Every task as a saved graph: what it answers is what `predict` answers.
+
+Traced in this process; one whole export, with its child process, stands for all at the end.
+"""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from kctx import export, heads
+from kctx.export import rebuild
+from kctx.export.arguments import default_examples
+from kctx.export.documents import describe
+from kctx.export.graph import TextGraph
+from kctx.export.stored_weights import StoredWeights
+from kctx.presets.task import input_limits
+from kctx.tasks import make_task
+from tests.tasks.toys import LENGTH, TAGS, assert_alike, crf_tagger, make
+
+pytestmark = pytest.mark.once
+
+TEXTS = ["anna saw the film in paris.", "", "the bad film , " * 12, "\U0001f600 é 中文", "who"]
+OTHERS = [*TEXTS[1:], TEXTS[0]]
+
+
+def graph_of(folder, text_model, weights_dtype=None):
+    """The saved signatures of a model, loaded, and its task."""
+    task = make_task(
+        text_model.task,
+        text_model.model,
+        text_model.preprocessor,
+        text_model.labels,
+        text_model.options,
+    )
+    graph = TextGraph(
+        task, StoredWeights(text_model.model, weights_dtype), input_limits(text_model.model)
+    )
+    tf.saved_model.save(graph, str(folder), signatures=graph.signatures())
+    loaded = tf.saved_model.load(str(folder))
+    loaded.signatures.owner = loaded
+    return loaded, task
+
+
+def in_order(answer, task):
+    return {key: answer[key] for key in task.meanings}
+
+
+@pytest.mark.parametrize("parts", ["bert", "static", "subwords"])
+def test_tagging(tmp_path, parts):
+    text_model = make("tagging", parts, crf_tagger())
+    loaded, task = graph_of(tmp_path, text_model)
+    assert set(loaded.signatures) == {"serving_default", "words"}
+    expected = text_model.predict(TEXTS)
+    found = loaded.signatures["serving_default"](text=tf.constant(TEXTS))
+    assert set(found) == set(task.meanings)
+    assert_alike(task.rows(in_order(found, task)), expected)
+    assert found["word_count"].numpy().tolist() == [len(row["words"]) for row in expected]
+    for row, (text, answer) in enumerate(zip(TEXTS, expected, strict=True)):
+        places = zip(found["starts"][row].numpy(), found["ends"][row].numpy(), strict=True)
+        words = [text[start:end] for start, end in places if start >= 0]
+        assert words == answer["words"]
+
+    # Given words, and empty batches.
+    lists = tf.ragged.constant([row["words"] for row in expected]).to_tensor("")
+    given = loaded.signatures["words"](words=lists)
+    np.testing.assert_array_equal(given["tags"], found["tags"])
+    for empty in ([], [""], ["", " "]):
+        answer = loaded.signatures["serving_default"](text=tf.constant(empty, tf.string))
+        assert answer["tags"].shape == (len(empty), 0) == answer["entities"].shape
+    answer = loaded.signatures["words"](words=tf.zeros([2, 0], tf.string))
+    assert answer["tags"].shape == (2, 0)
+
+
+def test_roles(tmp_path):
+    text_model = make("tagging", head=heads.RoleTagger(len(TAGS), hidden_dim=8))
+    loaded, task = graph_of(tmp_path, text_model)
+    predicates = [1, 0, 20, 0, 0]
+    found = loaded.signatures["serving_default"](
+        text=tf.constant(TEXTS), predicate=tf.constant(predicates)
+    )
+    assert_alike(task.rows(in_order(found, task)), text_model.predict(TEXTS, predicates))
+
+
+@pytest.mark.parametrize("parts", ["bert", "subwords"])
+@pytest.mark.parametrize("threshold", [0.0, None])
+def test_span(tmp_path, parts, threshold):
+    text_model = make("span", parts, stride=3, no_answer_threshold=threshold)
+    loaded, task = graph_of(tmp_path, text_model)
+    asked = loaded.signatures["serving_default"]
+    found = asked(question=tf.constant(OTHERS), context=tf.constant(TEXTS))
+    assert_alike(task.rows(in_order(found, task)), text_model.predict(OTHERS, TEXTS))
+    none = tf.constant([], tf.string)
+    assert asked(question=none, context=none)["answer"].shape == (0,)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`context` must have as many texts"):
+        asked(question=tf.constant(["a"]), context=tf.constant(["a", "b"]))
+
+
+@pytest.mark.parametrize("parts", ["bert", "static"])
+def test_choices(tmp_path, parts):
+    text_model = make("multiple_choice", parts)
+    loaded, _ = graph_of(tmp_path, text_model)
+    choices = [["a", "the film"], ["é"], ["bad", "good", "anna saw " * 9], ["a", "b"], ["who"]]
+    asked = loaded.signatures["serving_default"]
+    table = tf.ragged.constant(choices).to_tensor("")
+    found = asked(context=tf.constant(TEXTS), choices=table)
+    for row, answer in enumerate(text_model.predict(TEXTS, choices)):
+        assert found["index"][row] == answer["index"]
+        assert found["choice"][row].numpy().decode() == answer["choice"]
+        scores = [*answer["scores"], *[0.0] * (3 - len(answer["scores"]))]
+        assert found["scores"][row].numpy().tolist() == pytest.approx(scores, abs=1e-5)
+    for shape in ((0, 0), (0, 2), (2, 0)):
+        empty = asked(context=tf.fill([shape[0]], "a"), choices=tf.zeros(shape, tf.string))
+        assert empty["index"].shape == (shape[0],)
+
+
+def test_similarity(tmp_path):
+    text_model = make("similarity")
+    loaded, task = graph_of(tmp_path, text_model)
+    found = loaded.signatures["serving_default"](
+        text=tf.constant(TEXTS), text_b=tf.constant(OTHERS)
+    )
+    assert_alike(task.rows(found), text_model.predict(TEXTS, OTHERS))
+
+
+def test_a_smaller_file_keeps_the_transitions(tmp_path):
+    """Weights in bfloat16 are read through the same scope when tags are decoded."""
+    text_model = make("tagging", head=crf_tagger())
+    loaded, _ = graph_of(tmp_path, text_model, "bfloat16")
+    answers = loaded.signatures["serving_default"](text=tf.constant(TEXTS))
+    tags = [tag.decode() for tag in answers["tags"].numpy().ravel()]
+    expected = [tag for row in text_model.predict(TEXTS) for tag in row["tags"]]
+    same = [one == other for one, other in zip([t for t in tags if t], expected, strict=True)]
+    assert np.mean(same) > 0.8
+
+
+@pytest.mark.parametrize("name", ["tagging", "span", "multiple_choice", "similarity"])
+def test_examples_and_descriptions(name):
+    text_model = make(name)
+    labels = text_model.labels
+    task = make_task(name, text_model.model, text_model.preprocessor, labels)
+    graph = TextGraph(task, StoredWeights(text_model.model))
+    signatures = graph.signatures()
+    requests = rebuild.examples(task, default_examples(name, task.preprocessor))
+    described = describe(signatures, task)
+    assert set(described) == set(requests) == set(signatures)
+    for signature, several in requests.items():
+        assert set(described[signature]["outputs"]) == set(task.meanings)
+        for inputs in several:
+            assert set(inputs) == set(described[signature]["inputs"])
+            signatures[signature](**inputs)
+
+
+def test_whole_export_with_embed(tmp_path):
+    text_model = make("tagging", head=crf_tagger(), split="characters")
+    folder = export.saved_model(
+        text_model.model,
+        text_model.preprocessor,
+        tmp_path / "tags",
+        labels=TAGS,
+        options=text_model.options,
+        embed="last4_mean",
+        verbose=False,
+    )
+    loaded = tf.saved_model.load(str(folder))
+    found = loaded.signatures["serving_default"](text=tf.constant(TEXTS))
+    for row, answer in enumerate(text_model.predict(TEXTS)):
+        tags = [tag.decode() for tag in found["tags"][row].numpy() if tag]
+        assert tags == answer["tags"]
+    vectors = loaded.signatures["embed"](text=tf.constant(TEXTS))["embedding"]
+    np.testing.assert_allclose(vectors, text_model.embed(TEXTS, "last4_mean"), atol=1e-5)
+    described = json.loads((folder / "assets.extra" / "signature.json").read_text("utf-8"))
+    assert set(described["signatures"]) == {"serving_default", "words", "embed"}
+    assert described["options"] == {"split": "characters", "stride": None}
+    page = (folder / "assets.extra" / "README.md").read_text("utf-8")
+    assert f"Texts longer than {LENGTH} tokens are read in windows" in page
+    assert "split = characters" in page and "`entity_labels`" in page
