@@ -16,7 +16,7 @@ import numpy as np
 from kctx import heads, layers, models, objectives
 
 VOCABULARY_SIZE, LENGTH, WIDTH, HEADS, INNER, SEGMENTS, SUBWORDS = 30, 6, 8, 2, 16, 2, 5
-CONTEXT = 3
+CONTEXT, SPANS, CHOICES = 3, 3, 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,22 @@ def batch(names, lengths=(6, 4, 1), length=LENGTH, seed=0):
 
     Real content depends on the row's place and seed only, so the same row can be made in another
     batch or with more padding.
+
+    Args:
+        names: list of str, or the dict of a model's inputs. Those with the suffix "_b" are made
+            from another seed; `choice_mask` makes the encoder's inputs (B, N, T).
     """
+    if "choice_mask" in names:
+        several = [name for name in names if name != "choice_mask"]
+        choices = [batch(several, lengths, length, seed + i) for i in range(CHOICES)]
+        made = {name: np.stack([x[name] for x in choices], axis=1) for name in several}
+        real = np.arange(CHOICES) < np.array(lengths, int).reshape(-1, 1)  # (B, N)
+        return {**made, "choice_mask": real}
+    second = [name.removesuffix("_b") for name in names if name.endswith("_b")]
+    if second:
+        one = batch([name for name in names if not name.endswith("_b")], lengths, length, seed)
+        other = batch(second, lengths, length, seed + 1)
+        return {**one, **{f"{name}_b": value for name, value in other.items()}}
     size = len(lengths)
 
     def per_row(shape, make):
@@ -83,11 +98,29 @@ def batch(names, lengths=(6, 4, 1), length=LENGTH, seed=0):
             (CONTEXT,), lambda rng: rng.integers(1, VOCABULARY_SIZE, CONTEXT)
         ).astype("int32"),
         "mask_positions": np.array([(max(x - 1, 0), 0) for x in lengths], "int32").reshape(-1, 2),
+        # Each token is a word, and the second one is the predicate.
+        "word_positions": np.where(mask, np.arange(length), 0).astype("int32"),
+        "word_mask": mask,
+        "predicate_indicator": np.where(mask, np.arange(length) == 1, 0).astype("int32"),
+        "answer_mask": mask & (np.arange(length) > 1),
+        **spans(lengths),
         "x": floats(WIDTH),
         "context": floats(WIDTH),
         "logits": floats(VOCABULARY_SIZE),
     }
     return {name: made[name] for name in names}
+
+
+def spans(lengths):
+    """Inputs of a `MentionRanker`: one token, two tokens and three, as far as the rows reach."""
+    lengths = np.array(lengths, int).reshape(-1, 1)  # (B, 1)
+    ends = np.arange(SPANS)
+    mask = ends < lengths  # (B, S)
+    return {
+        "span_starts": np.where(mask, np.minimum(ends, 1), 0).astype("int32"),
+        "span_ends": np.where(mask, ends, 0).astype("int32"),
+        "span_mask": mask,
+    }
 
 
 def spec(name):
@@ -163,6 +196,11 @@ ENTRIES = [
     Entry(layers.PositionEmbedding, lambda: positions()),
     Entry(layers.MaskedLMHead, lambda: around(layers.MaskedLMHead(), "x")),
     Entry(layers.OutputBias, lambda: around(layers.OutputBias(), "logits"), float32_outputs=True),
+    Entry(
+        layers.CRF,
+        lambda: around(layers.CRF(WIDTH), "x", step_mask="padding_mask"),
+        float32_outputs=True,
+    ),
     Entry(layers.GatherPositions, lambda: around(layers.GatherPositions(), "x", "mask_positions")),
     Entry(layers.Pooling, lambda: around(layers.Pooling("mean"), "x", "padding_mask")),
     Entry(
@@ -219,6 +257,49 @@ ENTRIES = [
         heads.Regressor,
         lambda: heads.attach(bert(), heads.Regressor()),
         without_gradient=KEYS,
+        float32_outputs=True,
+    ),
+    Entry(
+        heads.Tagger,
+        lambda: heads.attach(bert(), heads.Tagger(3)),
+        without_gradient=KEYS + POOLER,
+        float32_outputs=True,
+    ),
+    Entry(
+        heads.CRFTagger,
+        lambda: heads.attach(bert(), heads.CRFTagger(3)),
+        # The output is the emissions; transitions are trained by the head's own loss.
+        without_gradient=(*KEYS, *POOLER, "crf/"),
+        float32_outputs=True,
+    ),
+    Entry(
+        heads.RoleTagger,
+        lambda: heads.attach(bert(), heads.RoleTagger(3, indicator_dim=4, hidden_dim=8)),
+        without_gradient=KEYS + POOLER,
+        float32_outputs=True,
+    ),
+    Entry(
+        heads.Span,
+        lambda: heads.attach(bert(), heads.Span()),
+        without_gradient=KEYS + POOLER,
+        float32_outputs=True,
+    ),
+    Entry(
+        heads.ChoiceScorer,
+        lambda: heads.attach_choices(bert(), heads.ChoiceScorer()),
+        without_gradient=KEYS,
+        float32_outputs=True,
+    ),
+    Entry(
+        heads.BiEncoder,
+        lambda: heads.attach_pair(bert(), heads.BiEncoder()),
+        without_gradient=KEYS + POOLER,
+        float32_outputs=True,
+    ),
+    Entry(
+        heads.MentionRanker,
+        lambda: heads.attach(bert(), heads.MentionRanker(hidden_dim=8, feature_dim=4)),
+        without_gradient=KEYS + POOLER,
         float32_outputs=True,
     ),
 ]

@@ -20,11 +20,11 @@ class EncoderWithHead(CheckedInputs, keras.Model):
             check(self.encoder_inputs(inputs))
 
     def compile_from_config(self, config):
-        """Compiles as saved; losses and metrics that compute with a head's weights get this head's."""
+        """Compiles as saved; a loss that computes with a head's weights gets this model's head."""
         options = keras.saving.deserialize_keras_object(config)
-        for part in keras.tree.flatten(options):
-            if part is not None and getattr(part, "head", part) is None:
-                part.head = head_of(self)
+        loss = options["loss"]
+        if loss is not None and getattr(loss, "head", loss) is None:
+            loss.head = head_of(self)
         self.compile(**options)
         if self.built and self.optimizer is not None:
             self.optimizer.build(self.trainable_variables)

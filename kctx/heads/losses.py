@@ -7,6 +7,8 @@ other labels, weighted where there are weights, and 0 where there are none.
 import keras
 from keras import ops
 
+from kctx.layers import best_tags
+
 
 def real_weights(labels, sample_weight=None):
     """float32 weights in the shape of `labels`: 0 at padding, else the weight of row or label."""
@@ -77,34 +79,16 @@ class PaddedAccuracy(keras.metrics.Mean):
         }
 
 
-class OfHead:
-    """For losses and metrics that compute with a head's weights.
-
-    The head is no part of their configuration: `EncoderWithHead.compile_from_config` gives it
-    to those that were saved with a model and loaded again.
-    """
-
-    head = None
-
-    def checked_head(self):
-        """The head, or a `ValueError` that says how to come to one."""
-        if self.head is None:
-            raise ValueError(
-                f"`{self.name}` belongs to a head: take it from `head.output_loss()` or "
-                "`head.output_metrics()`."
-            )
-        return self.head
-
-
 @keras.saving.register_keras_serializable("kctx")
-class CRFLoss(OfHead, keras.losses.Loss):
+class CRFLoss(keras.losses.Loss):
     """Negative log-likelihood of tag sequences under the CRF of a head, per real word.
 
     The sum over the sentences of a batch, divided by their words, so that its scale is that of
     cross-entropy. Labels int (B, W), -1 behind the last word; sample weights (B,).
 
     Args:
-        head: `CRFTagger`.
+        head: `CRFTagger`, whose weights it computes with. It is no part of the configuration:
+            `EncoderWithHead.compile_from_config` gives it to a loss that was saved with a model.
     """
 
     def __init__(self, head=None, name="crf_loss", **kwargs):
@@ -119,29 +103,34 @@ class CRFLoss(OfHead, keras.losses.Loss):
         return super().__call__(labels, y_pred, words)
 
     def call(self, y_true, y_pred):
+        if self.head is None:
+            raise ValueError(f"`{self.name}` belongs to a head: take it from `head.output_loss()`.")
         labels = ops.cast(y_true, "int32")
         mask = labels >= 0
         words = ops.sum(ops.cast(mask, "float32"), axis=1)  # (B,)
-        likelihood = self.checked_head().crf.log_likelihood(y_pred, labels, mask)  # (B,)
+        likelihood = self.head.crf.log_likelihood(y_pred, labels, mask)  # (B,)
         return -likelihood / ops.maximum(words, 1.0)
 
 
 @keras.saving.register_keras_serializable("kctx")
-class TagAccuracy(OfHead, keras.metrics.Mean):
+class TagAccuracy(keras.metrics.Mean):
     """Share of the words whose decoded tag is their label.
 
     Args:
-        head: `Tagger` or one of its kind.
+        allowed: (C + 1, C + 1) bools of `kctx.layers.tag_transitions`, or None.
     """
 
-    def __init__(self, head=None, name="accuracy", **kwargs):
+    def __init__(self, allowed=None, name="accuracy", **kwargs):
         super().__init__(name=name, **kwargs)
-        self.head = head
+        self.allowed = allowed
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         labels = ops.cast(y_true, "int32")
-        right = self.checked_head().decode(y_pred, labels >= 0) == labels  # (B, W)
+        right = best_tags(y_pred, labels >= 0, self.allowed) == labels  # (B, W)
         super().update_state(ops.cast(right, "float32"), real_weights(labels, sample_weight))
+
+    def get_config(self):
+        return {**super().get_config(), "allowed": self.allowed}
 
 
 @keras.saving.register_keras_serializable("kctx")

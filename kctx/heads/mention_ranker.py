@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from kctx.heads.losses import AntecedentAccuracy, AntecedentLoss
-from kctx.layers import Dropout, GatherPositions, truncated_normal
+from kctx.layers import Dropout, at_positions, truncated_normal
 
 # Least distance or width of each bucket (Lee et al., 2017, section 4: [1, 2, 3, 4, 5-7, 8-15,
 # 16-31, 32-63, 64+]).
@@ -94,10 +94,11 @@ class MentionRanker(keras.layers.Layer):
         width = encoded_shapes["sequence_output"][-1]
         span = 3 * width + self.feature_dim
 
-        def dense(name, units, inputs, activation=None, dtype=None):
+        def dense(name, units, inputs, activation=None, dtype=None, use_bias=True):
             layer = keras.layers.Dense(
                 units,
                 activation=activation,
+                use_bias=use_bias,
                 kernel_initializer=truncated_normal(),
                 dtype=dtype or self.dtype_policy,
                 name=name,
@@ -116,17 +117,17 @@ class MentionRanker(keras.layers.Layer):
             layer.build((None, None))
             return layer
 
-        self.gather = GatherPositions(dtype=self.dtype_policy, name="gather")
         self.width_embedding = embedding("width_embedding")
         self.distance_embedding = embedding("distance_embedding")
-        self.token_score = dense("token_score", 1, width, dtype="float32")
+        self.token_score = dense("token_score", 1, width, dtype="float32", use_bias=False)
         self.mention_hidden = dense("mention_hidden", self.hidden_dim, span, "relu")
         self.mention_score = dense("mention_score", 1, self.hidden_dim, dtype="float32")
         # The first layer of the pair score, one kernel for each part of what it is applied to.
-        self.pair_span = dense("pair_span", self.hidden_dim, span)
-        self.pair_antecedent = dense("pair_antecedent", self.hidden_dim, span)
-        self.pair_product = dense("pair_product", self.hidden_dim, span)
-        self.pair_distance = dense("pair_distance", self.hidden_dim, self.feature_dim)
+        units, features = self.hidden_dim, self.feature_dim
+        self.pair_span = dense("pair_span", units, span)
+        self.pair_antecedent = dense("pair_antecedent", units, span, use_bias=False)
+        self.pair_product = dense("pair_product", units, span, use_bias=False)
+        self.pair_distance = dense("pair_distance", units, features, use_bias=False)
         self.pair_score = dense("pair_score", 1, self.hidden_dim, dtype="float32")
         self.hidden_dropout = Dropout(self.dropout, dtype=self.dtype_policy, name="hidden_dropout")
 
@@ -138,7 +139,9 @@ class MentionRanker(keras.layers.Layer):
         weights = ops.softmax(ops.where(inside, scores, -1e9), axis=-1)  # (B, S, T)
         head = ops.matmul(ops.cast(weights, x.dtype), x)  # (B, S, D)
         width = self.width_embedding(bucket(ends - starts + 1))
-        return ops.concatenate([self.gather(x, starts), self.gather(x, ends), head, width], axis=-1)
+        first = at_positions(x, starts, "span_starts")  # (B, S, D)
+        last = at_positions(x, ends, "span_ends")
+        return ops.concatenate([first, last, head, width], axis=-1)
 
     def call(self, encoded, padding_mask=None, *, span_starts, span_ends, span_mask, training=None):
         g = self.span_vectors(encoded["sequence_output"], span_starts, span_ends)  # (B, S, G)

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from kctx.heads.tagger import Tagger
-from kctx.layers import truncated_normal
+from kctx.layers import at_positions, truncated_normal
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -71,7 +71,9 @@ class RoleTagger(Tagger):
         predicate_indicator,
         training=None,
     ):
-        words = self.gather(encoded["sequence_output"], word_positions)  # (B, W, D)
+        words = at_positions(
+            encoded["sequence_output"], word_positions, "word_positions"
+        )  # (B, W, D)
         words = self.word_dropout(words, training=training)
         indicator = ops.where(word_mask, ops.clip(predicate_indicator, 0, 1), 0)  # (B, W)
         weights = ops.cast(ops.expand_dims(indicator, -1), words.dtype)  # (B, W, 1)

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from kctx.heads.losses import CRFLoss, PaddedCrossEntropy, TagAccuracy
-from kctx.layers import CRF, Dropout, GatherPositions, check_allowed, truncated_normal, viterbi
+from kctx.heads.losses import CRFLoss, PaddedAccuracy, PaddedCrossEntropy, TagAccuracy
+from kctx.layers import CRF, Dropout, at_positions, best_tags, check_allowed, truncated_normal
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -51,19 +51,14 @@ class Tagger(keras.layers.Layer):
 
     def output_metrics(self):
         """Metrics to watch while training: the share of words with the right tag."""
-        return [TagAccuracy(self)]
+        return [TagAccuracy(self.allowed)]
 
     def decode(self, logits, word_mask):
         """The tags: logits (B, W, C), bool (B, W) -> int32 (B, W), 0 at padding.
 
         Computed with the backend's tensors, so under TensorFlow also within a graph.
         """
-        word_mask = ops.cast(word_mask, "bool")
-        if self.allowed is None:
-            return ops.where(word_mask, ops.cast(ops.argmax(logits, axis=-1), "int32"), 0)
-        zeros = ops.zeros((self.num_tags,), "float32")
-        moves = ops.zeros((self.num_tags, self.num_tags), "float32")
-        return viterbi(logits, word_mask, moves, zeros, zeros, self.allowed)[0]
+        return best_tags(logits, word_mask, self.allowed)
 
     def probabilities(self, logits, word_mask):
         """The probability of each tag: logits (B, W, C) -> float32 (B, W, C), 0 at padding."""
@@ -72,7 +67,6 @@ class Tagger(keras.layers.Layer):
 
     def build(self, encoded_shapes, *args, **kwargs):
         width = encoded_shapes["sequence_output"][-1]
-        self.gather = GatherPositions(dtype=self.dtype_policy, name="gather")
         self.word_dropout = Dropout(self.dropout, dtype=self.dtype_policy, name="word_dropout")
         self.build_scores(width)
 
@@ -84,7 +78,9 @@ class Tagger(keras.layers.Layer):
         self.dense.build((None, None, width))
 
     def call(self, encoded, padding_mask=None, *, word_positions, word_mask, training=None):
-        words = self.gather(encoded["sequence_output"], word_positions)  # (B, W, D)
+        words = at_positions(
+            encoded["sequence_output"], word_positions, "word_positions"
+        )  # (B, W, D)
         logits = self.dense(self.word_dropout(words, training=training))  # (B, W, C)
         return ops.where(ops.expand_dims(word_mask, -1), logits, 0.0)
 
@@ -111,6 +107,14 @@ class CRFTagger(Tagger):
     def output_loss(self):
         """The loss of the logits: `CRFLoss` with int labels (B, W), -1 at padding."""
         return CRFLoss(self)
+
+    def output_metrics(self):
+        """Metrics to watch while training: the share of words whose best emission is right.
+
+        That leaves out the transitions, which no metric can read within a step under JAX: what is
+        decoded is better, see `kctx.evaluation` for its scores.
+        """
+        return [PaddedAccuracy(name="emission_accuracy")]
 
     def decode(self, logits, word_mask):
         """The best tag sequence: logits (B, W, C), bool (B, W) -> int32 (B, W), 0 at padding."""

@@ -3,11 +3,11 @@
 from kctx.layers.activations import gelu_erf, gelu_tanh, get_activation, truncated_normal
 from kctx.layers.attention import MultiHeadAttention, dot_product_attention
 from kctx.layers.checked_inputs import CheckedInputs
-from kctx.layers.crf import CRF, check_allowed, viterbi
+from kctx.layers.crf import CRF, best_tags, check_allowed
 from kctx.layers.dense import Dense
 from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
-from kctx.layers.gather_positions import GatherPositions, first_and_chosen
+from kctx.layers.gather_positions import GatherPositions, at_positions, first_and_chosen
 from kctx.layers.id_check import check_ids, check_length, check_positions, check_range
 from kctx.layers.masked_lm_head import MaskedLMHead
 from kctx.layers.output_bias import OutputBias
@@ -35,6 +35,8 @@ __all__ = [
     "SegmentEmbedding",
     "SubwordEmbedding",
     "TokenEmbedding",
+    "at_positions",
+    "best_tags",
     "check_allowed",
     "check_ids",
     "check_length",
@@ -47,5 +49,4 @@ __all__ = [
     "get_activation",
     "tag_transitions",
     "truncated_normal",
-    "viterbi",
 ]

@@ -131,6 +131,20 @@ def viterbi(emissions, mask, transitions, start, end, allowed=None):
     return tags, path_score(emissions, tags, mask, transitions, start, end)
 
 
+def best_tags(logits, mask, allowed=None):
+    """The best tags where no tag depends on another but by the rules of `allowed`.
+
+    Arguments as of `viterbi`; returns int32 (B, W), 0 at padding.
+    """
+    mask = ops.cast(mask, "bool")
+    if allowed is None:
+        return ops.where(mask, ops.cast(ops.argmax(logits, axis=-1), "int32"), 0)
+    num_tags = len(allowed) - 1
+    zeros = ops.zeros((num_tags,), "float32")
+    moves = ops.zeros((num_tags, num_tags), "float32")
+    return viterbi(logits, mask, moves, zeros, zeros, allowed)[0]
+
+
 def _tag_before(tag, inputs, constants):
     alpha, real = inputs  # (B, C) before a step, (B, 1) of it
     moves = ops.take_along_axis(constants[0], tag[:, None, None], axis=1)[:, 0]  # (B, C)
@@ -153,7 +167,7 @@ class CRF(keras.layers.Layer):
 
     Call arguments:
         emissions: (B, W, C)
-        mask: bool (B, W), True = a real step; real ones come first. Default: all are real.
+        step_mask: bool (B, W), True = a real step; real ones come first. Default: all are real.
 
     Returns:
         float32 (B, W, C), the probability of each tag at each step; 0 at padding. See
@@ -168,7 +182,7 @@ class CRF(keras.layers.Layer):
         self.num_tags = num_tags
         self.allowed = check_allowed(allowed, num_tags)
 
-    def build(self, emissions_shape=None, mask_shape=None):
+    def build(self, emissions_shape=None, step_mask_shape=None):
         if emissions_shape is not None and emissions_shape[-1] not in (None, self.num_tags):
             raise ValueError(
                 f"`emissions` must have {self.num_tags} values for each step, one for each tag. "
@@ -210,8 +224,8 @@ class CRF(keras.layers.Layer):
         mask = _or_all(mask, emissions)
         return viterbi(emissions, mask, *self._weights(), allowed=self.allowed)
 
-    def call(self, emissions, mask=None):
-        mask = _or_all(mask, emissions)
+    def call(self, emissions, step_mask=None):
+        mask = _or_all(step_mask, emissions)
         x, real = time_major(emissions, mask)
         transitions, start, end = self._weights()
         alphas = forward_scores(x, real, transitions, start)
@@ -219,7 +233,7 @@ class CRF(keras.layers.Layer):
         scores = ops.transpose(alphas[:-1] + betas, (1, 0, 2))  # (B, W, C)
         return ops.where(ops.expand_dims(mask, -1), ops.softmax(scores, axis=-1), 0.0)
 
-    def compute_output_spec(self, emissions, mask=None):
+    def compute_output_spec(self, emissions, step_mask=None):
         return keras.KerasTensor(emissions.shape, "float32")
 
     def _weights(self):

@@ -6,10 +6,10 @@ from keras import ops
 from kctx.layers.id_check import check_positions
 
 
-def at_positions(x, positions):
-    """The vectors of x (B, T, D) at positions, int (B, M), as (B, M, D)."""
+def at_positions(x, positions, name="mask_positions"):
+    """The vectors of x (B, T, D) at positions, int (B, M), called `name`, as (B, M, D)."""
     batch, length, width = ops.shape(x)
-    positions = check_positions(positions, length)
+    positions = check_positions(positions, length, name)
     starts = ops.arange(batch, dtype=positions.dtype) * length  # (B,)
     flat = ops.reshape(x, (-1, width))  # (B·T, D)
     gathered = ops.take(flat, positions + ops.expand_dims(starts, 1), axis=0)  # (B, M, D)

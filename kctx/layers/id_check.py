@@ -101,8 +101,6 @@ def check_length(length, limit):
     )
 
 
-def check_positions(positions, length):
-    """`check_range` of places within sequences of a length."""
-    return check_range(
-        positions, length, "`mask_positions` must lie within the length of the sequences."
-    )
+def check_positions(positions, length, name="mask_positions"):
+    """`check_range` of places, called `name`, within sequences of a length."""
+    return check_range(positions, length, f"`{name}` must lie within the length of the sequences.")
