@@ -11,11 +11,11 @@ class ChoiceStream(BatchStream):
 
     `dataset()` gives the encoder's inputs of each context with each of its choices, (B, N, T),
     `choice_mask` bool (B, N), True = a choice (examples may have fewer than N), and labels int32
-    (B,). For preprocessors that take no pairs, context and choice become one text.
+    (B,).
 
     Args:
         examples: `ChoiceExamples`, with labels.
-        preprocessor: maps a string tensor (B,), or two for pairs, to a dict of encoder inputs.
+        preprocessor: maps two string tensors (B,) to a dict of encoder inputs.
         batch_size: B, examples of a batch; the last batch of an epoch may be smaller. Default 8.
         seed: int.
         window: number of batches within which examples are sorted by length, which saves padding.
@@ -72,7 +72,7 @@ def choice_inputs(preprocessor, contexts, choices, counts):
     """A batch of multiple choice, in graph operations.
 
     Args:
-        preprocessor: maps a string tensor (B,), or two for pairs, to a dict of encoder inputs.
+        preprocessor: maps two string tensors (B,) to a dict of encoder inputs.
         contexts: string (B,).
         choices: string (B, N), "" where there is none.
         counts: int32 (B,), how many each has.
@@ -82,15 +82,10 @@ def choice_inputs(preprocessor, contexts, choices, counts):
     """
     batch, most = tf.unstack(tf.shape(choices))
     contexts, flat = tf.repeat(contexts, most), tf.reshape(choices, [-1])  # (B * N,)
-    if getattr(preprocessor, "takes_pairs", True):
-        inputs = preprocessor(contexts, flat)
-    else:
-        # The choice first: what is too long is cut at the end.
-        inputs = preprocessor(tf.strings.join([flat, contexts], " "))
     return {
         **{
             name: tf.reshape(value, tf.concat([[batch, most], tf.shape(value)[1:]], 0))
-            for name, value in inputs.items()
+            for name, value in preprocessor(contexts, flat).items()
         },
         "choice_mask": tf.range(most)[None] < counts[:, None],
     }

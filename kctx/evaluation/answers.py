@@ -20,12 +20,11 @@ def normalised(text, split_cjk=False):
         split_cjk: bool. Chinese has no spaces: True makes each of its characters a word, and
             removes punctuation of every script. Default False, as the scripts do.
     """
-    text = text.lower()
+    text = "".join(character for character in text.lower() if character not in _PUNCTUATION)
     if split_cjk:
         text = "".join(c for c in text if not unicodedata.category(c).startswith("P"))
-    text = "".join(character for character in text if character not in _PUNCTUATION)
-    text = _ARTICLES.sub(" ", text)
-    return " ".join((_CJK.sub(r" \1 ", text) if split_cjk else text).split())
+        text = _CJK.sub(r" \1 ", text)
+    return " ".join(_ARTICLES.sub(" ", text).split())
 
 
 def exact_match(gold, prediction, split_cjk=False):
@@ -100,7 +99,7 @@ def best_threshold(scores, answerable, predictions, no_answer_probabilities):
         current += scores[row] if answerable[row] else -float(bool(predictions[row]))
         if current > best:
             best, threshold = current, float(no_answer_probabilities[row])
-    return best / len(scores), threshold
+    return float(best / len(scores)), threshold
 
 
 def answer_report(

@@ -106,6 +106,18 @@ def test_arguments_and_columns_that_would_lose_rows(tmp_path, content, options, 
         read_examples(path, **{"text": 0, "label": 1, **options})
 
 
+@pytest.mark.parametrize("labels", [("0.0", "1.0"), ("1", "2.5"), ("1e3", "2"), ("3.8", "")])
+def test_decimal_numbers_are_no_classes(tmp_path, labels):
+    path = write(tmp_path / "a.tsv", "".join(f"t{i}\t{label}\n" for i, label in enumerate(labels)))
+    options = {"label": 1, "header": False, "allow_unlabelled": True}
+    decimal = next(label for label in labels if not label.isdigit())
+    with pytest.raises(ValueError, match=rf"a\.tsv, line \d: .*'{decimal}'.*`regression=True`"):
+        read_examples(path, **options)
+    assert read_examples(path, **options, regression=True).labels[0] == float(labels[0])
+    names = [label for label in labels if label]
+    assert read_examples(path, **options, label_names=names).labels[0] == 0
+
+
 @pytest.mark.parametrize("label", ["9" * 5000, "[" * 100_000])
 def test_absurd_json_names_file_and_line(tmp_path, label):
     path = write(tmp_path / "a.jsonl", f'{{"t": "a", "l": 1}}\n{{"t": "a", "l": {label}}}\n')

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from kctx.evaluation import (
+    calibration,
+    choice_report,
     classification_report,
     regression_report,
     unigram_cross_entropy,
@@ -85,3 +87,27 @@ def test_bad_counts():
         unigram_cross_entropy([1], [-1, 1])
     with pytest.raises(ValueError, match="of one vocabulary"):
         unigram_cross_entropy([1], [1, 1])
+
+
+def test_choices_beside_chance():
+    assert choice_report([0, 1, 3], [0, 0, 3], [2, 2, 4]) == pytest.approx(
+        {"accuracy": 2 / 3, "chance": (0.5 + 0.5 + 0.25) / 3}
+    )
+    with pytest.raises(ValueError, match="Received: 0 and 2 of 2 choices in row 1"):
+        choice_report([0, 0], [1, 2], [2, 2])
+
+
+def test_calibration_by_hand():
+    # bins (0, 0.5] and (0.5, 1]: 0.2 and 0.5, one right; 0.6, 0.8 and 1.0, two right
+    correct = [True, False, True, True, False]
+    found = calibration([0.2, 0.5, 0.6, 0.8, 1.0], correct, bins=2)
+    assert found[0].tolist() == [2, 3]
+    np.testing.assert_allclose(found[1], [0.35, 0.8])
+    np.testing.assert_allclose(found[2], [0.5, 2 / 3])
+    assert found[3] == pytest.approx((2 * 0.15 + 3 * (0.8 - 2 / 3)) / 5)
+    counts, *_, error = calibration([0.0, 1.0], [False, True], bins=4)
+    assert counts.tolist() == [1, 0, 0, 1] and error == 0.0
+    with pytest.raises(ValueError, match=r"`confidences` must lie in \[0, 1\]. Received"):
+        calibration([1.5], [True])
+    with pytest.raises(ValueError, match=r"`confidences` must lie in \[0, 1\]. Received"):
+        calibration([float("nan")], [True])

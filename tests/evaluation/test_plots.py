@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from kctx.evaluation import confusion_matrix, draw, learning_curves
+from kctx.evaluation import confusion_matrix, draw, learning_curves, reliability
 
 pytestmark = pytest.mark.once
 LOG = "step,loss,val_loss\n10,2.5,\n20,1.5,1.75\n"
@@ -22,6 +22,13 @@ def test_confusion_matrix(tmp_path):
     counts = confusion_matrix([0, 0, 1], [0, 1, 1], ["a", "贝"], tmp_path / "confusion.png")
     np.testing.assert_array_equal(counts, [[1, 1], [0, 1]])
     assert (tmp_path / "confusion.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_reliability(tmp_path):
+    pytest.importorskip("matplotlib")
+    error = reliability([0.9, 0.9, 0.2], [True, False, False], tmp_path / "reliability.png")
+    assert error == pytest.approx((2 * 0.4 + 0.2) / 3)
+    assert (tmp_path / "reliability.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_confusion_matrix_checks_classes(tmp_path):
