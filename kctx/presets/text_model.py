@@ -107,7 +107,7 @@ class TextModel:
             dict, see `predict`. About `batch_size` x 32 requests are read ahead, so that those
             of like lengths go together.
         """
-        task = self._task(options)
+        task = self.asked(**options)
         for start, chunk in _chunks(task, requests, batch_size):
             rows = [task.parts(request, place) for place, request in enumerate(chunk, start)]
             sizes = sorted({len(row) for row in rows})
@@ -206,8 +206,15 @@ class TextModel:
             )
         return "\n".join(lines)
 
-    def _task(self, options):
-        """The `Task`, with the options of a call in place of its own."""
+    def asked(self, **options):
+        """The `kctx.tasks.Task` of this model: what it takes and how it answers.
+
+        Args:
+            **options: in place of those of the model.
+
+        Raises:
+            ValueError: there is no task, or no preprocessor; unknown options.
+        """
         if self.task is None or self.preprocessor is None:
             raise ValueError(
                 "`predict` needs a task and a preprocessor. "
@@ -231,10 +238,10 @@ class TextModel:
 
     def _asked(self, requests, named):
         """The task and its columns: lists of equal length."""
-        task = self._task({})
+        task = self.asked()
         arguments = list(task.arguments)
         options = {key: value for key, value in named.items() if key not in arguments}
-        task = self._task(options) if options else task
+        task = self.asked(**options) if options else task
         if len(requests) > len(arguments):
             raise TypeError(
                 f"{self.task} takes {', '.join(arguments)}. Received: {len(requests)} lists"

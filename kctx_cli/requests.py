@@ -1,0 +1,172 @@
+"""Raw files to requests, one at a time, and answers to JSON lines."""
+
+import contextlib
+import csv
+import itertools
+import json
+import re
+import sys
+
+FORMATS = ("auto", "txt", "tsv", "csv", "jsonl")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
+
+
+def format_of(path, format):
+    """The format of a file, told by its name; text, one request a line, where nothing tells."""
+    if format != "auto":
+        return format
+    ending = str(path).lower().removesuffix(".gz").rpartition(".")[2]
+    return {"tsv": "tsv", "csv": "csv", "jsonl": "jsonl", "json": "jsonl"}.get(ending, "txt")
+
+
+@contextlib.contextmanager
+def opened(path):
+    """A file to read as UTF-8, or stdin for "-"; what is not UTF-8 becomes U+FFFD."""
+    options = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
+    place = {"file": sys.stdin.fileno(), "closefd": False} if str(path) == "-" else {"file": path}
+    with open(**place, **options) as file:
+        yield file
+
+
+def read_requests(file, name, format, required, optional=(), columns=(), many=None):
+    """The requests in a file.
+
+    Args:
+        file: text file.
+        name: str, what to call it in messages.
+        format: "txt": each line is the only part of a request. "tsv" (without quoting) or "csv":
+            a row is one. "jsonl": each line is an object.
+        required, optional: names of the parts that the task takes.
+        columns: names of columns, numbers of columns from 0, or keys, that hold the parts in the
+            order of required and optional ones. Default: those named like the parts, if the first
+            row names the required ones, else the first ones.
+        many: name of the last part, if it is a list. In a row, it is all further columns.
+
+    Yields:
+        (dict by part, identity): the identity is the value of "id" in an object, or None.
+
+    Raises:
+        ValueError: names the file and the line.
+    """
+    parts = (*required, *optional)
+    too_many = len(columns) > len(parts) and not (many and format in ("tsv", "csv"))
+    if too_many or 0 < len(columns) < len(required):
+        raise ValueError(
+            f"--columns must name {', '.join(required)}"
+            + (f", and may name {', '.join(optional)}" if optional else "")
+            + f". Received: {', '.join(columns)}"
+        )
+    if format == "txt":
+        if len(required) > 1:
+            raise ValueError(
+                f"{name}: a request has the parts {', '.join(required)}: give them in a file of "
+                "the format tsv, csv or jsonl, told by its ending or by --format."
+            )
+        for line in file:
+            yield {parts[0]: line.rstrip("\r\n")}, None
+        return
+    if format == "jsonl":
+        yield from _objects(file, name, parts, len(required), columns)
+        return
+    yield from _rows(file, name, format, parts, len(required), columns, many)
+
+
+def _objects(file, name, parts, needed, columns):
+    keys = dict(zip(parts, columns or parts, strict=False))
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{name}, line {number}: not JSON ({error}).") from error
+        if isinstance(item, str) and needed == 1:
+            yield {parts[0]: _clean(item)}, None
+            continue
+        if not isinstance(item, dict):
+            raise ValueError(f"{name}, line {number}: not an object. Received: {line.strip()!r}")
+        found = {part: _clean(item[key]) for part, key in keys.items() if item.get(key) is not None}
+        yield found, item.get("id")
+
+
+def _rows(file, name, format, parts, needed, columns, many):
+    if format == "csv":
+        csv.field_size_limit(_FIELD_LIMIT)
+        reader = csv.reader(file, strict=True)
+    else:
+        reader = (line.rstrip("\r\n").split("\t") for line in file)
+    numbered = enumerate(_checked(reader, name), 1)
+    first = next(numbered, None)
+    if first is None:
+        return
+    row = first[1]
+    names = list(columns) or [part for part in parts if part != many]
+    if all(column in row for column in names[: len(columns) or needed]):
+        places = [row.index(column) for column in names if column in row]
+    elif columns and not all(column.isdecimal() for column in columns):
+        raise ValueError(f"{name}: no columns {', '.join(columns)}. The first row: {row}")
+    else:
+        places = [int(column) for column in columns] or list(range(min(len(names), len(row))))
+        numbered = itertools.chain([first], numbered)
+    single = len(parts) - bool(many)
+    for number, row in numbered:
+        if not any(row):
+            continue
+        if len(places) < min(needed, single) or max(places) >= len(row):
+            wanted = max(needed, *(place + 1 for place in places))
+            raise ValueError(f"{name}, row {number}: {wanted} columns are needed. Received: {row}")
+        found = {part: row[place] for part, place in zip(parts, places[:single], strict=False)}
+        if many:
+            others = places[single:] or [x for x in range(len(row)) if x not in places]
+            found[many] = [row[place] for place in others if row[place]]
+        yield found, None
+
+
+def _checked(reader, name):
+    try:
+        yield from reader
+    except csv.Error as error:
+        line = reader.line_num
+        raise ValueError(f"{name}, line {line}: quotes do not match ({error}).") from error
+
+
+def _clean(value):
+    """Text without halves of surrogate pairs, which JSON can spell and no encoding can write."""
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return _LONE_SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
+
+
+@contextlib.contextmanager
+def written(path):
+    """A function that writes one JSON line, to a file that is whole or not there, or to stdout."""
+    if str(path) == "-":
+        yield lambda value: sys.stdout.write(_line(value))
+        return
+    from kctx.files import whole_file
+
+    with whole_file(path) as file:
+        yield lambda value: file.write(_line(value).encode("utf-8"))
+
+
+def _line(value):
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+def parsed_options(options):
+    """ "name=value" strings as a dict; values are JSON, or else text.
+
+    Raises:
+        ValueError: no equals sign.
+    """
+    found = {}
+    for option in options:
+        name, sign, value = option.partition("=")
+        if not sign or not name:
+            raise ValueError(f"--option must be name=value. Received: {option!r}")
+        try:
+            found[name.replace("-", "_")] = json.loads(value)
+        except ValueError:
+            found[name.replace("-", "_")] = value
+    return found
