@@ -78,14 +78,14 @@ class MentionRanker(keras.layers.Layer):
         Spans that are linked, directly or through others, have the same number: 1 + the place of
         the first of them. 0 for a span by itself, and at padding.
         """
+        span_mask = ops.cast(span_mask, "bool")
         best = ops.cast(ops.argmax(scores, axis=-1), "int32")  # (B, S), 0 = none
         places = ops.arange(1, ops.shape(best)[1] + 1, dtype="int32")  # (S,)
         linked = ops.where(span_mask, ops.where(best > 0, best, places), 0)
         # Each link leads to an earlier place: 2^k steps of them in k rounds.
         root = linked
         for _ in range(16):
-            further = ops.take_along_axis(ops.pad(root, ((0, 0), (1, 0))), root, axis=1)
-            root = further
+            root = ops.take_along_axis(ops.pad(root, ((0, 0), (1, 0))), root, axis=1)
         followed = ops.expand_dims(root, 1) == ops.expand_dims(root, 2)  # (B, S, S)
         others = ops.sum(ops.cast(followed, "int32"), axis=-1) > 1
         return ops.where(span_mask & others, root, 0)
