@@ -9,7 +9,7 @@ would on your own text, prints each command, and then one table:
 1. trains a WordPiece vocabulary and pretrains a small BERT (`pretrain_bert.py`),
 2. fine-tunes a classifier of passages by chapter, with and without the pretrained weights
    (`finetune_classification.py`),
-3. exports it (`export.py`), loads the result in a process that knows neither keras nor kctx, and
+3. exports it (`kctx export`), loads the result in a process that knows neither keras nor kctx, and
    answers raw text,
 4. fills a [MASK].
 """
@@ -170,7 +170,10 @@ def main(config):
         )
         reports[name] = read(output / "metrics.json")
     preset = config.folder / "pretrained" / "preset"
-    run("export", "--preset", preset, "--name", "demo", "--saved-models", config.saved_models)
+    command = ["export", str(preset), "--name", "demo"]
+    command += ["--saved-models", str(config.saved_models)]
+    print("\n$ kctx " + " ".join(command), flush=True)
+    subprocess.run([sys.executable, "-m", "kctx_cli.main", *command], check=True)
     run("fill_mask", "--preset", pretrained / "pretraining", "--text", CLOZE)
     served = max(
         (path for path in (config.saved_models / "demo").iterdir() if path.name.isdigit()),

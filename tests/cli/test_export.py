@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from kctx import export, heads, objectives, presets
 from kctx.export import writing
-from recipes import export as recipe
+from kctx_cli.main import main
 from tests.export.films import (
     TEXTS,
     VOCABULARY,
@@ -24,15 +24,10 @@ def test_masked_lm_preset_to_served_model(tmp_path, capsys):
     encoder = make_encoder()
     model = with_lively_weights(objectives.MaskedLM(encoder))
     presets.save(tmp_path / "runs" / "films" / "preset", model, make_preprocessor())
-    recipe.main(
-        recipe.Config(
-            preset=tmp_path / "runs" / "films" / "preset",
-            saved_models=tmp_path / "served",
-            weights_dtype="bfloat16",
-            top_k=2,
-            example=("the [MASK] 中", "[MASK]"),
-        )
-    )
+    arguments = [tmp_path / "runs" / "films" / "preset", "--saved-models", tmp_path / "served"]
+    arguments += ["--weights-dtype", "bfloat16", "--top-k", 2]
+    arguments += ["--example", "the [MASK] 中", "[MASK]"]
+    main(["export", *map(str, arguments)])
     folder = tmp_path / "served" / "films"  # named after the folder above "preset"
     printed = capsys.readouterr().out
     assert "Task: masked_lm" in printed
@@ -62,7 +57,7 @@ def test_regressor_in_one_graph_with_its_encoder(tmp_path, capsys):
     encoder, preprocessor = make_encoder(), make_preprocessor()
     model = keras.Model(encoder.input, heads.Regressor()(encoder.output))
     presets.save(tmp_path / "films", with_lively_weights(model), preprocessor)
-    recipe.main(recipe.Config(preset=tmp_path / "films", saved_models=tmp_path / "served"))
+    main(["export", str(tmp_path / "films"), "--saved-models", str(tmp_path / "served")])
     assert "Task: regression" in capsys.readouterr().out
     signatures = tf.saved_model.load(str(tmp_path / "served" / "films" / "1")).signatures
     found = signatures["serving_default"](text=tf.constant(TEXTS))
@@ -76,7 +71,7 @@ def test_regressor_in_one_graph_with_its_encoder(tmp_path, capsys):
 
 
 def test_export_is_told_no_task_by_default(tmp_path, monkeypatch):
-    """Nor by the recipe: the function finds it, as `presets.save` does."""
+    """Nor by the command: the function finds it, as `presets.save` does."""
     jobs = []
     monkeypatch.setattr(writing, "_run_child", lambda folder, verbose: jobs.append(job_of(folder)))
 

@@ -1,0 +1,105 @@
+"""Raw files to requests."""
+
+import io
+
+import pytest
+
+from kctx_cli.requests import format_of, opened, parsed_options, read_requests, written
+
+pytestmark = pytest.mark.once
+
+PAIR = (["text"], ["text_pair"])
+CHOICE = (["context", "choices"], [])
+
+
+def read(content, format, parts=PAIR, columns=(), many=None):
+    file = io.StringIO(content, newline="")
+    found = list(read_requests(file, "file", format, *parts, columns, many))
+    return [request for request, _ in found]
+
+
+def test_format_by_name():
+    cases = {"a.tsv": "tsv", "a.CSV": "csv", "a.jsonl": "jsonl", "a.json": "jsonl", "a.txt": "txt"}
+    for name, expected in {**cases, "a": "txt", "-": "txt"}.items():
+        assert format_of(name, "auto") == expected
+    assert format_of("a.tsv", "txt") == "txt"
+
+
+def test_lines():
+    found = read("a b\r\n\n c\u2028d \nlast", "txt")
+    assert [request["text"] for request in found] == ["a b", "", " c\u2028d ", "last"]
+    assert read("", "txt") == []
+
+
+def test_tsv():
+    assert read('a\t"b\n\nc\td\r\n', "tsv") == [
+        {"text": "a", "text_pair": '"b'},
+        {"text": "c", "text_pair": "d"},
+    ]
+    assert read("label\ttext\n1\ta\n", "tsv") == [{"text": "a"}]
+    assert read("text_pair\ttext\nb\ta\n", "tsv") == [{"text": "a", "text_pair": "b"}]
+    named = read("x\ty\tz\na\tb\tc\n", "tsv", columns=("z", "x"))
+    assert named == [{"text": "c", "text_pair": "a"}]
+    assert read("a\tb\n", "tsv", columns=("1",)) == [{"text": "b"}]
+    assert read("", "tsv") == []
+
+
+def test_csv_with_quotes_and_lines_in_fields():
+    found = read('text,label\r\n"a ""b"",\nc",1\r\n', "csv")
+    assert found == [{"text": 'a "b",\nc'}]
+
+
+def test_json_lines():
+    content = '{"text": "a", "other": 3, "id": "x"}\n\n"b"\n{"text_pair": "d", "text": "c\\ud800"}'
+    file = io.StringIO(content)
+    assert list(read_requests(file, "file", "jsonl", *PAIR)) == [
+        ({"text": "a"}, "x"),
+        ({"text": "b"}, None),
+        ({"text": "c\ufffd", "text_pair": "d"}, None),
+    ]
+    assert read('{"review": "a"}', "jsonl", columns=("review",)) == [{"text": "a"}]
+
+
+def test_choices_are_the_other_columns():
+    expected = [{"context": "a", "choices": ["b", "c"]}, {"context": "d", "choices": ["e"]}]
+    assert read("a\tb\tc\nd\te\t\n", "tsv", CHOICE, many="choices") == expected
+    headed = "one\tcontext\ttwo\nb\ta\tc\ne\td\t\n"
+    assert read(headed, "tsv", CHOICE, many="choices") == expected
+    named = read("x\ty\tz\nb\ta\tc\n", "tsv", CHOICE, ("y", "z", "x"), many="choices")
+    assert named == [{"context": "a", "choices": ["c", "b"]}]
+
+
+def test_files(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\xef\xbb\xbfa\xff\r\n")
+    with opened(path) as file:
+        assert list(file) == ["a\ufffd\r\n"]
+    with written(tmp_path / "b" / "c.jsonl") as write:
+        write({"a": "é\n"})
+        assert not (tmp_path / "b" / "c.jsonl").exists()
+    assert (tmp_path / "b" / "c.jsonl").read_text("utf-8") == '{"a": "é\\n"}\n'
+
+
+def test_options():
+    found = parsed_options(["stride=3", "no-answer-threshold=null", "split=characters", "a=[1]"])
+    assert found == {"stride": 3, "no_answer_threshold": None, "split": "characters", "a": [1]}
+    with pytest.raises(ValueError, match="--option must be name=value. Received: 'stride'"):
+        parsed_options(["stride"])
+
+
+@pytest.mark.parametrize(
+    ("content", "format", "options", "message"),
+    [
+        ("a", "txt", {"parts": CHOICE}, "file: a request has the parts context, choices: give"),
+        ("{", "jsonl", {}, "file, line 1: not JSON"),
+        ('{"text": "a"}\n[1]', "jsonl", {}, r"file, line 2: not an object. Received: '\[1\]'"),
+        ("a\tb", "tsv", {"columns": ("c",)}, r"file: no columns c. The first row: \['a', 'b'\]"),
+        ("a\tb\nc", "tsv", {}, r"file, row 2: 2 columns are needed. Received: \['c'\]"),
+        ("a", "tsv", {"columns": ("3",)}, "file, row 1: 4 columns are needed"),
+        ("a", "tsv", {"columns": ("0", "1", "2")}, "--columns must name text, and may name text_p"),
+        ('a\n"b', "csv", {}, "file, line 2: quotes do not match"),
+    ],
+)
+def test_errors(content, format, options, message):
+    with pytest.raises(ValueError, match=message):
+        read(content, format, **options)
