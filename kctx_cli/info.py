@@ -11,9 +11,11 @@ import tyro
 class Info:
     """Says what a folder holds: its model, task, labels, and how it is asked.
 
-    kctx info runs/reviews/preset
-    kctx info saved_models/reviews/1
-    kctx info bert-base-uncased/
+        kctx info runs/reviews/preset
+        kctx info saved_models/reviews/1
+        kctx info bert-base-uncased/
+
+    Of the version of an export it tells what each signature takes and gives.
     """
 
     folder: tyro.conf.Positional[Path]
