@@ -8,7 +8,8 @@ class ModelInput(NamedTuple):
 
     Every preprocessor has `inputs`, a dict of name to `ModelInput`, among them `padding_mask`
     (B, T), and `takes_pairs`, bool, whether it may be called with second texts. The first two axes
-    of all are texts and tokens; padding lies at the end of a row.
+    of all are texts and tokens; padding lies at the end of a row. For `words` and `spans` it has
+    `encode_words`, `encode_texts`, `pack`, `special_tokens`, `front_tokens` and `unknown_id`.
 
     Attributes:
         dtype: str.

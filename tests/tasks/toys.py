@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 
 from kctx import heads, layers, models, presets
 from kctx.preprocessors import BERTPreprocessor, SubwordsPreprocessor, WordsPreprocessor
@@ -39,12 +40,14 @@ def subword_parts():
     return encoder, preprocessor.with_options(sequence_length=LENGTH)
 
 
-PARTS = {"bert": bert_parts, "static": static_parts, "subwords": subword_parts}
+MAKERS = {"bert": bert_parts, "static": static_parts, "subwords": subword_parts}
+# What an encoder needs no backend of its own for is tested under one.
+PARTS = [name if name == "bert" else pytest.param(name, marks=pytest.mark.once) for name in MAKERS]
 
 
 def make(task, parts="bert", head=None, labels=None, **options):
     """A `TextModel`."""
-    encoder, preprocessor = PARTS[parts]()
+    encoder, preprocessor = MAKERS[parts]()
     if task == "multiple_choice":
         model = heads.attach_choices(encoder, head or heads.ChoiceScorer())
     elif task == "similarity":
