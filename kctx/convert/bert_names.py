@@ -84,10 +84,16 @@ NEXT_SENTENCE_ROWS = [
     Row("classifier.bias", "cls.seq_relationship.bias", "cls/seq_relationship/output_bias"),
 ]
 
-# Variables of a `kctx.heads.Classifier` on the pooled output.
+# Variables of a `kctx.heads.Classifier` or `ChoiceScorer` on the pooled output, or of a `Tagger`.
 CLASSIFIER_ROWS = [
     Row("dense.kernel", "classifier.weight", "output_weights", True, True),
     Row("dense.bias", "classifier.bias", "output_bias"),
+]
+
+# Variables of a `kctx.heads.Span`.
+SPAN_ROWS = [
+    Row("dense.kernel", "qa_outputs.weight", "cls/squad/output_weights", True, True),
+    Row("dense.bias", "qa_outputs.bias", "cls/squad/output_bias"),
 ]
 
 # A second copy of the token table, which some files hold, and the table.

@@ -3,10 +3,9 @@
 from kctx import presets
 from kctx.convert.assign import Part, assign
 from kctx.convert.families import FAMILIES, detect_family
+from kctx.convert.published_heads import attach_heads
 from kctx.convert.report import Report, Tensor
 from kctx.convert.source import is_preset, open_source
-from kctx.heads import Classifier, Regressor, attach
-from kctx.objectives import Joint, MaskedLM, NextSentence
 from kctx.presets.task import find_encoder
 
 
@@ -48,9 +47,19 @@ def load_model(path, allow_missing=(), **options):
     - `Joint([MaskedLM(encoder), NextSentence(encoder)])`, `MaskedLM(encoder)` or
       `NextSentence(encoder)` for a checkpoint with these heads of pretraining;
     - `heads.attach(encoder, Classifier(C))`, or `Regressor()`, for sequence classification;
-    - the bare encoder else. Heads of other kinds are reported as unexpected.
+    - `heads.attach(encoder, Tagger(C))` for token classification;
+    - `heads.attach(encoder, Span())` for question answering;
+    - `heads.attach_choices(encoder, ChoiceScorer())` for multiple choice;
+    - the bare encoder else.
+
+    What a head is for is told by `architectures` of the configuration, and by the names and shapes
+    of its tensors where there are none, as in original checkpoints. Tensors of no known name are
+    reported as unexpected.
 
     Arguments and errors: as `load_encoder`.
+
+    Raises:
+        ValueError: the configuration names a head that there is none for here.
 
     Returns:
         (model, `Report`)
@@ -60,7 +69,7 @@ def load_model(path, allow_missing=(), **options):
         return loaded.model, report
     source, family, report, standard = _open(path)
     encoder, part = _encoder(source, family, standard, options)
-    model, head_parts = _heads(source, family, standard, encoder)
+    model, head_parts = attach_heads(source, family, standard, encoder)
     parts = [part, *head_parts]
     assign(parts, source.checkpoint, standard, report, allow_missing, family.tied)
     return model, report
@@ -100,40 +109,6 @@ def _encoder(source, family, standard, options):
     encoder = family.model(**arguments)
     rows = family.encoder_rows(encoder.num_layers, arguments["pooler"])
     return encoder, Part("encoder", encoder, rows)
-
-
-def _heads(source, family, standard, encoder):
-    """The model with the heads of the checkpoint, not yet loaded, and their parts."""
-
-    def holds(rows):
-        return bool(rows) and getattr(rows[0], source.checkpoint.layout) in standard
-
-    parts = []
-    if holds(family.masked_lm_rows):
-        parts.append(Part("masked_lm", MaskedLM(encoder), family.masked_lm_rows))
-    if holds(family.next_sentence_rows) and encoder.pooler is not None:
-        parts.append(Part("next_sentence", NextSentence(encoder), family.next_sentence_rows))
-    if parts:
-        objectives = [part.root for part in parts]
-        return (objectives[0] if len(parts) == 1 else Joint(objectives)), parts
-    # Tagging and multiple choice give their heads the same name; the first has no pooler.
-    multiple_choice = any("MultipleChoice" in name for name in architectures(source.config))
-    rows = family.classifier_rows
-    if holds(rows) and encoder.pooler is not None and not multiple_choice:
-        kernel = standard[getattr(rows[0], source.checkpoint.layout)]
-        num_classes = source.checkpoint.shapes[kernel][0]
-        dropout = source.config.get("classifier_dropout")
-        dropout = encoder.dropout if dropout is None else dropout
-        head = Classifier(num_classes, dropout, pooling="pooled")
-        if num_classes == 1:
-            head = Regressor(dropout, pooling="pooled")
-        return attach(encoder, head), [Part(head.name, head, rows)]
-    return encoder, []
-
-
-def architectures(config):
-    """The list `architectures` of a Hugging Face configuration, which may be null."""
-    return config.get("architectures") or []
 
 
 def load_preset_folder(path, options, allow_missing=()):

@@ -4,7 +4,7 @@ from kctx.convert.families import FAMILIES
 from kctx.convert.load import load_model, load_preset_folder
 from kctx.convert.source import is_preset, open_source
 from kctx.files import read_json
-from kctx.heads import Classifier
+from kctx.heads import head_of
 from kctx.presets import TextModel
 from kctx.presets.task import check_preprocessor, input_limits
 
@@ -79,25 +79,25 @@ def _sequence_length(folder, length):
 
 def _task(model, config, path):
     """The task, and the names of its classes, from a head and the configuration."""
-    head = next((layer for layer in model.layers if isinstance(layer, Classifier)), None)
+    head = head_of(model)
     if head is None:
         return None, None
-    kind = config.get("problem_type")
-    if kind == "multi_label_classification":
+    if config.get("problem_type") == "multi_label_classification":
         raise ValueError(
             f"{path} gives several labels to one text, and its scores are independent of each "
             "other, which `TextModel.predict` does not do. Use `kctx.convert.load_model`."
         )
-    if head.num_classes == 1:
-        return "regression", None
-    names = config.get("id2label") or {str(i): str(i) for i in range(head.num_classes)}
+    num_labels = {"classification": "num_classes", "tagging": "num_tags"}.get(head.task)
+    if num_labels is None:
+        return head.task, None
+    num_labels = getattr(head, num_labels)
+    names = config.get("id2label") or {str(i): str(i) for i in range(num_labels)}
     names = {int(index): name for index, name in names.items()}
-    if sorted(names) != list(range(head.num_classes)):
+    if sorted(names) != list(range(num_labels)):
         raise ValueError(
-            f"`id2label` of {path} must name the classes 0 to {head.num_classes - 1}. "
-            f"Received: {names}"
+            f"`id2label` of {path} must name the classes 0 to {num_labels - 1}. Received: {names}"
         )
-    labels = [str(names[index]) for index in range(head.num_classes)]
+    labels = [str(names[index]) for index in range(num_labels)]
     if len(set(labels)) < len(labels):
         raise ValueError(f"`id2label` of {path} must give different names. Received: {names}")
-    return "classification", labels
+    return head.task, labels

@@ -9,18 +9,27 @@ from kctx.convert.bert_names import (
     CLASSIFIER_ROWS,
     MASKED_LM_ROWS,
     NEXT_SENTENCE_ROWS,
+    SPAN_ROWS,
     encoder_rows,
 )
 from kctx.convert.published_tokenizer import published_tokenizer
 from kctx.convert.safetensors_file import write_safetensors
 from kctx.data.tokenizer_checks import check_vocabulary_size
 from kctx.files import replaced_folder, write_json
-from kctx.heads import Classifier, Regressor, encoder_of
+from kctx.heads import ChoiceScorer, Classifier, Regressor, Span, Tagger, encoder_of, head_of
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
 from kctx.presets import TextModel
 from kctx.tokenizers.vocabulary import write_vocabulary
 
+# Head -> name of the architecture there, and the rows of names of the head.
+HEADS = {
+    Classifier: ("BertForSequenceClassification", CLASSIFIER_ROWS),
+    Regressor: ("BertForSequenceClassification", CLASSIFIER_ROWS),
+    Tagger: ("BertForTokenClassification", CLASSIFIER_ROWS),
+    Span: ("BertForQuestionAnswering", SPAN_ROWS),
+    ChoiceScorer: ("BertForMultipleChoice", CLASSIFIER_ROWS),
+}
 FILES = ("config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json", "tokenizer.json")
 
 
@@ -34,12 +43,18 @@ def save_huggingface(model, folder, tokenizer=None, labels=None, weights_dtype="
     | `MaskedLM` | `BertForMaskedLM` |
     | `NextSentence` | `BertForNextSentencePrediction` |
     | `attach(BERT, Classifier)`, or `Regressor`, pooled | `BertForSequenceClassification` |
+    | `attach(BERT, Tagger)` | `BertForTokenClassification` |
+    | `attach(BERT, Span)` | `BertForQuestionAnswering` |
+    | `attach_choices(BERT, ChoiceScorer)`, pooled | `BertForMultipleChoice` |
+
+    Those for tokens and questions are written without the pooler, which they do not have there; the
+    rules of a `Tagger` on which tag may follow which are left out.
 
     Args:
         model: one of these, or a `kctx.presets.TextModel` that holds one.
         folder: str or `pathlib.Path`. A folder that holds other files is refused.
         tokenizer: `WordPieceTokenizer`. Default: that of the `TextModel`, else none is written.
-        labels: list of str, names of the classes. Default: those of the `TextModel`, else
+        labels: list of str, names of the classes or tags. Default: those of the `TextModel`, else
             LABEL_0, LABEL_1, ... as is usual there.
         weights_dtype: "float32" or "float16", whatever the dtype policy of the model. Default
             "float32". One tensor at a time is copied.
@@ -60,8 +75,7 @@ def save_huggingface(model, folder, tokenizer=None, labels=None, weights_dtype="
     architecture, encoder, parts = _parts(model)
     config = {"architectures": [architecture], **published_config(encoder)}
     config["dtype"] = weights_dtype
-    heads = [part.root for part in parts if isinstance(part.root, Classifier)]
-    config.update(_label_fields(heads, labels))
+    config.update(_label_fields(head_of(model), labels))
     if tokenizer is not None:
         check_vocabulary_size(tokenizer, encoder.vocabulary_size)
         config["pad_token_id"] = tokenizer.padding_id
@@ -84,6 +98,7 @@ def save_huggingface(model, folder, tokenizer=None, labels=None, weights_dtype="
 
 def _parts(model):
     """Name of the architecture there, the encoder, and the parts whose variables are written."""
+    pooler = True
     if isinstance(model, BERT):
         encoder = model
         architecture, parts = "BertModel", []
@@ -100,41 +115,46 @@ def _parts(model):
         parts = [Part(root.name, root, rows.get(type(root), [])) for root in objectives]
     else:
         encoder = encoder_of(model)
-        found = [layer for layer in model.layers if isinstance(layer, Classifier)]
-        parts = [Part(head.name, head, CLASSIFIER_ROWS) for head in found]
-        pooled = len(found) == 1 and found[0].pooling == "pooled"
-        architecture = "BertForSequenceClassification" if pooled else None
+        head = head_of(model)
+        architecture, rows = HEADS.get(type(head), (None, []))
+        pooler = hasattr(head, "pooling")
+        if pooler and head.pooling != "pooled":
+            architecture = None
+        parts = [Part(head.name, head, rows)] if architecture else []
     if architecture is None or not isinstance(encoder, BERT):
         raise ValueError(
             "`model` must be a BERT, an objective of masked LM and next sentence on one, or one "
-            "with a Classifier or Regressor on its pooled output, to have an equal in Hugging "
-            f"Face's format. Received: {model.name} ({type(model).__name__})"
+            "with a Tagger, a Span, or a Classifier, Regressor or ChoiceScorer on its pooled "
+            "output, to have an equal in Hugging Face's format. "
+            f"Received: {model.name} ({type(model).__name__})"
         )
-    rows = encoder_rows(encoder.num_layers, encoder.pooler is not None)
+    rows = encoder_rows(encoder.num_layers, pooler and encoder.pooler is not None)
     return architecture, encoder, [Part("encoder", encoder, rows), *parts]
 
 
-def _label_fields(heads, labels):
-    """Fields of the configuration on the classes."""
-    if not heads:
+def _label_fields(head, labels):
+    """Fields of the configuration on the head."""
+    fields = {} if head is None or isinstance(head, Span) else {"classifier_dropout": head.dropout}
+    num_labels = getattr(head, "num_tags", getattr(head, "num_classes", None))
+    if num_labels is None or isinstance(head, ChoiceScorer):
         if labels is not None:
-            raise ValueError(f"`labels` need a model with a Classifier. Received: {labels}")
-        return {}
-    head = heads[0]
+            raise ValueError(
+                f"`labels` need a model with a Classifier or a Tagger. Received: {labels}"
+            )
+        return fields
     if labels is None:
-        labels = [f"LABEL_{index}" for index in range(head.num_classes)]
-    if isinstance(labels, str) or len(labels) != head.num_classes:
-        raise ValueError(
-            f"`labels` must be one for each class: {head.num_classes}. Received: {labels!r}"
-        )
+        labels = [f"LABEL_{index}" for index in range(num_labels)]
+    if isinstance(labels, str) or len(labels) != num_labels:
+        raise ValueError(f"`labels` must be one for each class: {num_labels}. Received: {labels!r}")
     if len({str(label) for label in labels}) < len(labels):
         raise ValueError(f"`labels` must be different names. Received: {labels!r}")
-    regression = isinstance(head, Regressor)
+    if isinstance(head, Classifier):
+        regression = isinstance(head, Regressor)
+        fields["problem_type"] = "regression" if regression else "single_label_classification"
     return {
+        **fields,
         "id2label": {str(index): str(label) for index, label in enumerate(labels)},
         "label2id": {str(label): index for index, label in enumerate(labels)},
-        "classifier_dropout": head.dropout,
-        "problem_type": "regression" if regression else "single_label_classification",
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from kctx import convert
+from kctx import convert, heads
 from kctx.heads import Classifier, Regressor, encoder_of
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
@@ -188,16 +188,55 @@ def test_one_class_is_regression(tmp_path):
     assert isinstance(model.layers[-1], Regressor)
 
 
+SPAN_SHAPES = dense("qa_outputs", 8, 2)
+
+
 @pytest.mark.parametrize(
-    ("architecture", "pooler"),
-    [("BertForTokenClassification", False), ("BertForMultipleChoice", True)],
+    ("architecture", "pooler", "shapes", "kind"),
+    [
+        ("BertForTokenClassification", False, CLASSIFIER_SHAPES, heads.Tagger),
+        ("BertForTokenClassification", True, CLASSIFIER_SHAPES, heads.Tagger),
+        (None, False, CLASSIFIER_SHAPES, heads.Tagger),
+        ("BertForMultipleChoice", True, dense("classifier", 8, 1), heads.ChoiceScorer),
+        ("BertForSequenceClassification", True, dense("classifier", 8, 1), heads.Regressor),
+        ("BertForQuestionAnswering", False, SPAN_SHAPES, heads.Span),
+        (None, True, SPAN_SHAPES, heads.Span),
+    ],
 )
-def test_other_heads_of_the_same_name_are_left_aside(tmp_path, architecture, pooler):
-    tensors = tensors_of({**encoder_shapes(pooler), **CLASSIFIER_SHAPES})
-    config = {**CONFIG, "architectures": [architecture]}
+def test_heads_are_told_by_architecture_and_names(tmp_path, architecture, pooler, shapes, kind):
+    tensors = tensors_of({**encoder_shapes(pooler), **shapes})
+    config = {**CONFIG, "architectures": architecture and [architecture], "classifier_dropout": 0.4}
     model, report = convert.load_model(write_folder(tmp_path / "m", tensors, config))
+    head = heads.head_of(model)
+    assert type(head) is kind
+    assert head.dropout == (0.0 if kind is heads.Span else 0.4)
+    (kernel,) = (tensors[name] for name in shapes if name.endswith("weight"))
+    np.testing.assert_array_equal(numpy_of(head.dense.kernel), kernel.T)
+    assert len(report.matched) == len(tensors) and not report.unexpected
+    assert_encoder(encoder_of(model), tensors)
+
+
+def test_heads_that_there_are_none_for(tmp_path):
+    tensors = tensors_of({**encoder_shapes(), **dense("projection", 8, 4)})
+    config = {**CONFIG, "architectures": ["BertForImageRetrieval"]}
+    folder = write_folder(tmp_path / "m", tensors, config)
+    with pytest.raises(ValueError, match="is a BertForImageRetrieval, and there is no such head"):
+        convert.load_model(folder)
+    encoder, report = convert.load_encoder(folder)
+    assert isinstance(encoder, BERT)
+    assert report.unexpected == ["projection.bias", "projection.weight"]
+
+
+def test_a_head_without_the_pooler_it_needs_is_left_aside(tmp_path):
+    tensors = tensors_of({**encoder_shapes(), **CLASSIFIER_SHAPES})
+    config = {**CONFIG, "architectures": ["BertForSequenceClassification"]}
+    folder = write_folder(tmp_path / "m", tensors, config)
+    model, report = convert.load_model(folder, pooler=False)
     assert isinstance(model, BERT)
-    assert report.unexpected == ["classifier.bias", "classifier.weight"]
+    assert [name for name in report.unexpected if "pooler" not in name] == [
+        "classifier.bias",
+        "classifier.weight",
+    ]
 
 
 def test_shards(tmp_path):

@@ -8,7 +8,17 @@ import pytest
 from safetensors.numpy import load_file
 
 from kctx import convert
-from kctx.heads import Classifier, Regressor, attach, encoder_of
+from kctx.heads import (
+    ChoiceScorer,
+    Classifier,
+    CRFTagger,
+    Regressor,
+    Span,
+    Tagger,
+    attach,
+    attach_choices,
+    encoder_of,
+)
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
 from kctx.preprocessors import BERTPreprocessor
@@ -19,6 +29,7 @@ from tests.convert.folders import (
     MASKED_LM_SHAPES,
     NEXT_SENTENCE_SHAPES,
     VOCABULARY,
+    dense,
     encoder_shapes,
 )
 
@@ -52,12 +63,39 @@ KINDS = {
         lambda: attach(make_encoder(), Classifier(3)),
         CLASSIFIER_SHAPES,
     ),
+    "BertForTokenClassification": (
+        lambda: attach(make_encoder(pooler=False), Tagger(3)),
+        CLASSIFIER_SHAPES,
+    ),
+    "BertForQuestionAnswering": (
+        lambda: attach(make_encoder(pooler=False), Span()),
+        dense("qa_outputs", 8, 2),
+    ),
+    "BertForMultipleChoice": (
+        lambda: attach_choices(make_encoder(), ChoiceScorer()),
+        dense("classifier", 8, 1),
+    ),
+}
+WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuestionAnswering")
+EXTRA = {
+    "mask_positions": np.array([[1, 2], [0, 1]], "int32"),
+    "word_positions": np.tile(np.arange(4, dtype="int32"), (2, 1)),
+    "word_mask": np.ones((2, 4), bool),
+    "answer_mask": np.ones((2, 4), bool),
 }
 
 
+def inputs_of(model):
+    """Inputs by name; with choices, the two rows are those of one question."""
+    inputs = {**INPUTS, **EXTRA}
+    if "choice_mask" in model.input:
+        inputs = {name: value[None] for name, value in inputs.items()}
+        inputs["choice_mask"] = np.ones((1, 2), bool)
+    return {name: inputs[name] for name in model.input}
+
+
 def outputs_of(model):
-    inputs = {**INPUTS, "mask_positions": np.array([[1, 2], [0, 1]], "int32")}
-    outputs = model({key: inputs[key] for key in model.input})
+    outputs = model(inputs_of(model))
     return [keras.ops.convert_to_numpy(output) for output in keras.tree.flatten(outputs)]
 
 
@@ -74,7 +112,7 @@ def test_round_trip(tmp_path, architecture):
     assert config["architectures"] == [architecture]
     assert config["model_type"] == "bert"
 
-    shapes = {**encoder_shapes(pooler=architecture != "BertForMaskedLM"), **head_shapes}
+    shapes = {**encoder_shapes(pooler=architecture not in WITHOUT_POOLER), **head_shapes}
     if architecture == "BertModel":
         shapes = {name.removeprefix("bert."): shape for name, shape in shapes.items()}
     tensors = load_file(tmp_path / "m" / "model.safetensors")
@@ -148,6 +186,10 @@ def test_refusals(tmp_path):
         convert.save_huggingface(encoder_of(model), folder, labels=["a", "b"])
     with pytest.raises(ValueError, match="to have an equal in Hugging Face's format"):
         convert.save_huggingface(attach(make_encoder(), Classifier(3, pooling="mean")), folder)
+    with pytest.raises(ValueError, match="to have an equal in Hugging Face's format"):
+        convert.save_huggingface(attach(make_encoder(), CRFTagger(3)), folder)
+    with pytest.raises(ValueError, match="`labels` need a model with a Classifier or a Tagger"):
+        convert.save_huggingface(attach(make_encoder(), Span()), folder, labels=["a", "b"])
     with pytest.raises(ValueError, match="41 entries but the model's embedding table only 30"):
         tokenizer = WordPieceTokenizer([*VOCABULARY, *(f"w{i}" for i in range(30))])
         convert.save_huggingface(model, folder, tokenizer)
@@ -174,7 +216,7 @@ def test_loads_in_transformers_with_equal_outputs(tmp_path):
         "token_type_ids": torch.tensor(INPUTS["segment_ids"].astype("int64")),
         "attention_mask": torch.tensor(INPUTS["padding_mask"].astype("int64")),
     }
-    every = {**INPUTS, "mask_positions": np.tile(np.arange(4, dtype="int32"), (2, 1))}
+    all_positions = {"mask_positions": np.tile(np.arange(4, dtype="int32"), (2, 1))}
     mask = INPUTS["padding_mask"]
     for architecture, (make, _) in KINDS.items():
         model = make()
@@ -183,8 +225,14 @@ def test_loads_in_transformers_with_equal_outputs(tmp_path):
         peer, loading = cls.from_pretrained(tmp_path / "m", output_loading_info=True)
         assert not any(loading.values()), (architecture, loading)
         with torch.no_grad():
-            outputs = peer.eval()(**theirs)
-        ours = model({key: every[key] for key in model.input})
+            asked = theirs
+            if architecture == "BertForMultipleChoice":
+                asked = {name: value[None] for name, value in theirs.items()}
+            outputs = peer.eval()(**asked)
+        inputs = inputs_of(model)
+        if "mask_positions" in inputs:
+            inputs |= all_positions
+        ours = model(inputs)
         if architecture == "BertModel":
             pairs = [
                 (ours["sequence_output"], outputs.last_hidden_state),
@@ -195,11 +243,13 @@ def test_loads_in_transformers_with_equal_outputs(tmp_path):
                 (ours["masked_lm"], outputs.prediction_logits),
                 (ours["next_sentence"], outputs.seq_relationship_logits),
             ]
+        elif architecture == "BertForQuestionAnswering":
+            pairs = [(ours[..., 0], outputs.start_logits), (ours[..., 1], outputs.end_logits)]
         else:
             pairs = [(keras.tree.flatten(ours)[0], outputs.logits)]
         for found, expected in pairs:
             found, expected = keras.ops.convert_to_numpy(found), expected.numpy()
-            if found.ndim == 3:
+            if found.ndim == 3 or found.shape == mask.shape:
                 found, expected = found[mask], expected[mask]
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
         peer_tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")

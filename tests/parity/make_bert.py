@@ -9,6 +9,9 @@ bert_erf.npz, bert_tanh.npz, bert_relu.npz
     config.json as text; `weights/...`, the state dict of a tiny random `BertForPreTraining` and
     the classifier of a `BertForSequenceClassification`; inputs of two lengths, with ragged masks
     and three segment types; all hidden states, pooled outputs and logits.
+bert_heads.npz
+    config.json as text; one encoder, and `KIND/weights/...`, a head of each kind of
+    `HEADS`; inputs (B, N, T), which only multiple choice sees so, others as B·N rows; all logits.
 bert_tf1.npz
     outputs only, of the same implementation on the weights of a TensorFlow 1 checkpoint.
 """
@@ -36,6 +39,16 @@ SIZES = {
     "num_labels": 5,
 }
 BATCHES = {"short": (4, 7), "full": (3, 24)}
+
+
+# Kind -> (number of labels, names of its outputs).
+HEADS = {
+    "SequenceClassification": (5, ("logits",)),
+    "Regression": (1, ("logits",)),
+    "TokenClassification": (5, ("logits",)),
+    "QuestionAnswering": (2, ("start_logits", "end_logits")),
+    "MultipleChoice": (1, ("logits",)),
+}
 
 
 def make_inputs(rng, batch, length, vocabulary_size, num_segments):
@@ -108,6 +121,37 @@ def make_reference(activation):
 
 
 @torch.no_grad()
+def make_heads_reference():
+    """Arrays of one encoder with a head of each kind."""
+    generator = torch.Generator().manual_seed(17)
+    rng = np.random.default_rng(19)
+    config = transformers.BertConfig(**SIZES, hidden_act="gelu", attn_implementation="eager")
+    encoder = transformers.BertModel(config).eval()
+    randomise(encoder, generator)
+    arrays = {f"weights/bert.{name}": x.numpy() for name, x in encoder.state_dict().items()}
+    arrays["config"] = json.dumps({**config.to_dict(), "architectures": None})
+    batch, choices, length = 4, 3, 9
+    inputs = make_inputs(rng, batch * choices, length, config.vocab_size, config.type_vocab_size)
+    arrays |= {key: value.reshape(batch, choices, length) for key, value in inputs.items()}
+    for kind, (num_labels, outputs) in HEADS.items():
+        config.num_labels = num_labels
+        theirs = kind.replace("Regression", "SequenceClassification")
+        model = getattr(transformers, f"BertFor{theirs}")(config).eval()
+        model.bert.load_state_dict(encoder.state_dict(), strict=False)
+        for name, module in model.named_children():
+            if name != "bert":
+                randomise(module, generator)
+                state = module.state_dict(prefix=f"{name}.")
+                arrays |= {f"{kind}/weights/{key}": x.numpy() for key, x in state.items()}
+        asked = arguments(inputs)
+        if kind == "MultipleChoice":
+            asked = {key: x.reshape(batch, choices, length) for key, x in asked.items()}
+        made = model(**asked)
+        arrays |= {f"{kind}/{name}": getattr(made, name).numpy() for name in outputs}
+    return arrays
+
+
+@torch.no_grad()
 def make_tf1_reference(folder):
     """Outputs for the weights of a TensorFlow 1 checkpoint, mapped here by hand, not by kctx."""
     import tensorflow as tf
@@ -149,6 +193,7 @@ def main():
     options = parser.parse_args()
     for activation in ACTIVATIONS:
         np.savez_compressed(HERE / f"bert_{activation}.npz", **make_reference(activation))
+    np.savez_compressed(HERE / "bert_heads.npz", **make_heads_reference())
     if options.tf1:
         np.savez_compressed(HERE / "bert_tf1.npz", **make_tf1_reference(options.tf1))
     print(f"transformers {transformers.__version__}, torch {torch.__version__}")
