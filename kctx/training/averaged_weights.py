@@ -3,10 +3,38 @@
 import contextlib
 import functools
 
+import keras
 import numpy as np
 from keras import ops
 
 from kctx.training.step_callback import StepCallback
+
+
+def plain_blend(averages, weights, share):
+    """a + share * (w - a), which is a where both are equal."""
+    pairs = zip(averages, weights, strict=True)
+    return [average + (weight - average) * share for average, weight in pairs]
+
+
+@functools.cache
+def _blend():
+    """`plain_blend` in one pass over the memory; plain it costs a tenth of a step on a CPU."""
+    if keras.config.backend() == "jax":
+        import jax
+
+        return jax.jit(plain_blend, donate_argnums=0)
+    if keras.config.backend() == "torch":
+        import torch
+
+        def lerp(averages, weights, share):
+            torch._foreach_lerp_(averages, weights, share)
+            return averages
+
+        return lerp
+    import tensorflow as tf
+
+    compiled = tf.function(plain_blend, jit_compile=True, reduce_retracing=True)
+    return lambda averages, weights, share: compiled(averages, weights, tf.constant(share))
 
 
 class AveragedWeights(StepCallback):
@@ -44,8 +72,7 @@ class AveragedWeights(StepCallback):
             # Copies: the next step changes the weights in place on some backends.
             self._averages = [ops.copy(weight) for weight in weights]
         else:
-            pairs = zip(self._averages, weights, strict=True)
-            self._averages = [average + (weight - average) * share for average, weight in pairs]
+            self._averages = _blend()(self._averages, weights, share)
         self.updates += 1
 
     @contextlib.contextmanager
