@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.tasks.toys import PARTS, bert_parts, lively, make
+from tests.tasks.toys import PARTS, bert_parts, first_everywhere, lively, make
 
 TEXTS = ["anna saw the films", "", "the bad film , " * 12, "\U0001f600 中", "who \x01 was"]
 
@@ -16,7 +16,9 @@ def encoded(text_model, text):
 
 
 @pytest.mark.parametrize("parts", PARTS)
-@pytest.mark.parametrize("pooling", ["mean", "cls", "max", "last4_mean", "last4_concat"])
+@pytest.mark.parametrize(
+    "pooling", first_everywhere("last4_mean", "mean", "cls", "max", "last4_concat")
+)
 def test_by_hand(parts, pooling):
     text_model = make("classification", parts)
     found = text_model.embed(TEXTS, pooling, batch_size=2)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kctx import presets
-from tests.tasks.toys import PARTS, assert_alike, make
+from tests.tasks.toys import PARTS, assert_alike, first_everywhere, make
 
 CONTEXTS = ["anna saw the film .", "", "who was in paris ? " * 9]
 CHOICES = [["good", "bad film", "a"], ["é"], ["the film was good " * 9, "中文"]]
@@ -45,7 +45,9 @@ def test_similarity(parts):
     assert text_model.predict("anna", "anna")[0]["score"] == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("task", ["tagging", "span", "multiple_choice", "similarity"])
+@pytest.mark.parametrize(
+    "task", first_everywhere("tagging", "span", "multiple_choice", "similarity")
+)
 def test_saved_and_loaded(tmp_path, task):
     options = {"span": {"stride": 3, "no_answer_threshold": None}}.get(task, {})
     text_model = make(task, **options)

@@ -41,8 +41,15 @@ def subword_parts():
 
 
 MAKERS = {"bert": bert_parts, "static": static_parts, "subwords": subword_parts}
-# What an encoder needs no backend of its own for is tested under one.
-PARTS = [name if name == "bert" else pytest.param(name, marks=pytest.mark.once) for name in MAKERS]
+
+
+def first_everywhere(*values):
+    """Parameters of a test, of which all but the first are tried under one backend only."""
+    first, *others = values
+    return [first, *(pytest.param(value, marks=pytest.mark.once) for value in others)]
+
+
+PARTS = first_everywhere(*MAKERS)
 
 
 def make(task, parts="bert", head=None, labels=None, **options):
