@@ -12,16 +12,16 @@ from kctx.layers.scan_states import scan_states
 
 
 def time_major(emissions, mask):
-    """Emissions (B, W, C) as float32 (W + 1, B, C), and the mask as bool (W + 1, B, 1).
+    """Emissions (B, W, C) and the mask as float32 (W + 1, B, C) and (W + 1, B, 1).
 
     The step more is padding, so that there is a first one, and a step after it, in any case.
+    Infinite emissions, as of tags that are ruled out, become finite.
     """
-    emissions = ops.cast(emissions, "float32")
-    mask = ops.cast(mask, "bool")
+    emissions = ops.clip(ops.cast(emissions, "float32"), -1e30, 1e30)
     emissions = ops.where(ops.expand_dims(mask, -1), emissions, 0.0)
     emissions = ops.pad(ops.transpose(emissions, (1, 0, 2)), ((0, 1), (0, 0), (0, 0)))
-    mask = ops.pad(ops.cast(ops.transpose(mask), "int32"), ((0, 1), (0, 0)))
-    return emissions, ops.expand_dims(ops.cast(mask, "bool"), -1)
+    real = ops.pad(ops.cast(ops.transpose(mask), "float32"), ((0, 1), (0, 0)))
+    return emissions, ops.expand_dims(real, -1)
 
 
 def forward_scores(emissions, mask, transitions, start, best=False):
@@ -44,14 +44,14 @@ def forward_scores(emissions, mask, transitions, start, best=False):
 
 def _forward_step(alpha, inputs, constants):
     x, real = inputs  # (B, C), (B, 1)
-    moved = ops.logsumexp(ops.expand_dims(alpha, -1) + constants[0], axis=1)  # (B, C)
-    return ops.where(real, moved + x, alpha)
+    moved = ops.logsumexp(alpha[:, :, None] + constants[0], axis=1) + x  # (B, C)
+    return moved * real + alpha * (1 - real)
 
 
 def _best_step(alpha, inputs, constants):
     x, real = inputs  # (B, C), (B, 1)
-    moved = ops.max(ops.expand_dims(alpha, -1) + constants[0], axis=1)  # (B, C)
-    return ops.where(real, moved + x, alpha)
+    moved = ops.max(alpha[:, :, None] + constants[0], axis=1) + x  # (B, C)
+    return moved * real + alpha * (1 - real)
 
 
 def backward_scores(emissions, mask, transitions, end):
@@ -66,8 +66,8 @@ def backward_scores(emissions, mask, transitions, end):
 
 def _backward_step(beta, inputs, constants):
     x, real = inputs  # (B, C), (B, 1), of the step after
-    moved = ops.logsumexp(constants[0] + ops.expand_dims(x + beta, 1), axis=2)  # (B, C)
-    return ops.where(real, moved, beta)
+    moved = ops.logsumexp(constants[0] + (x + beta)[:, None], axis=2)  # (B, C)
+    return moved * real + beta * (1 - real)
 
 
 def path_score(emissions, tags, mask, transitions, start, end):
@@ -122,12 +122,18 @@ def viterbi(emissions, mask, transitions, start, end, allowed=None):
         first = start - cost * forbidden[-1, :-1]  # (B, C)
         last = end - cost * forbidden[:-1, -1]  # (B, C)
     alphas = forward_scores(x, real, moves, first, best=True)
-    moves_to = ops.swapaxes(moves, -1, -2) + ops.zeros_like(x[0])[..., None]  # (B, C, C)
-
-    tag = ops.cast(ops.argmax(alphas[-1] + last, axis=-1), "int32")  # (B,)
-    inputs = (alphas[:-1], real[1:])
-    tags = scan_states(_tag_before, tag, inputs, (moves_to,), reverse=True)  # (W, B)
-    tags = ops.where(mask, ops.transpose(tags), 0)
+    # The best tag before each tag, of all steps at once; at padding the tag itself.
+    before = ops.argmax(ops.expand_dims(alphas[:-1], -1) + moves, axis=2)  # (W, B, C)
+    batch, num_tags = ops.shape(x)[1], ops.shape(x)[2]
+    same = ops.arange(num_tags, dtype="int32")
+    before = ops.where(real[1:] > 0, ops.cast(before, "int32"), same)
+    # As places among the B·C tags of a step, so that going back is one look-up.
+    rows = num_tags * ops.expand_dims(ops.arange(batch, dtype="int32"), -1)  # (B, 1)
+    before = ops.reshape(before + rows, (-1, batch * num_tags))  # (W, B·C)
+    place = ops.cast(ops.argmax(alphas[-1] + last, axis=-1), "int32") + rows[:, 0]  # (B,)
+    places = scan_states(_place_before, place, (before,), reverse=True)  # (W, B)
+    tags = ops.transpose(places) - rows  # (B, W)
+    tags = ops.where(mask, tags, 0)
     return tags, path_score(emissions, tags, mask, transitions, start, end)
 
 
@@ -145,11 +151,8 @@ def best_tags(logits, mask, allowed=None):
     return viterbi(logits, mask, moves, zeros, zeros, allowed)[0]
 
 
-def _tag_before(tag, inputs, constants):
-    alpha, real = inputs  # (B, C) before a step, (B, 1) of it
-    moves = ops.take_along_axis(constants[0], tag[:, None, None], axis=1)[:, 0]  # (B, C)
-    before = ops.cast(ops.argmax(alpha + moves, axis=-1), "int32")
-    return ops.where(real[:, 0], before, tag)
+def _place_before(place, inputs, constants):
+    return ops.take(inputs[0], place)
 
 
 @keras.saving.register_keras_serializable("kctx")

@@ -264,3 +264,18 @@ def test_tag_transitions_of_no_scheme_and_errors():
         tag_transitions(["O"], "IOB1")
     with pytest.raises(ValueError, match="`tags` of the scheme BIO must.*Received: E-X, NOUN"):
         tag_transitions(["O", "B-X", "E-X", "NOUN"], "BIO")
+
+
+def test_tags_that_emissions_rule_out():
+    crf = random_crf(3)
+    x = np.random.default_rng(6).normal(size=(2, 4, 3)).astype("float32")
+    x[:, 1, 0] = -np.inf
+    mask = np.array([[True] * 4, [True, True, False, False]])
+    tags, score = (numpy_of(y) for y in crf.decode(x, mask))
+    probabilities = numpy_of(crf(x, mask))
+    assert (tags[:, 1] != 0).all() and np.isfinite(score).all()
+    assert np.isfinite(probabilities).all() and not probabilities[:, 1, 0].any()
+    likelihood = numpy_of(crf.log_likelihood(x, np.ones((2, 4), "int32"), mask))
+    scores = path_scores(crf, x[1, :2].astype("float64"))
+    wanted = scores[1, 1] - np.logaddexp.reduce(list(scores.values()))
+    np.testing.assert_allclose(likelihood[1], wanted, rtol=1e-5)
