@@ -138,7 +138,8 @@ def tree_steps(
     tree,
     output_table,
     input_rates,
-    node_rates,
+    node_scales,
+    node_rate,
     options,
     numbers,
     input_gradients,
@@ -150,7 +151,7 @@ def tree_steps(
     Args:
         bounds: int64 (cores + 1,), the blocks that each core begins with.
         tree: (points int32 (V, L), codes int8 (V, L), the bit whose label is 1).
-        node_rates: float32 (V - 1,).
+        node_scales: float32 (V - 1,), what the rate of each node is multiplied by.
         numbers: int32 (cores, V - 1), room of -1s.
         output_gradients: float32 (G, U, D), room for as many nodes as a block may have.
     """
@@ -182,7 +183,7 @@ def tree_steps(
             )
             for g in range(bounds[core], bounds[core + 1]):
                 for u in range(used_rows[g]):
-                    rates[g, u] = node_rates[rows[g, u]]
+                    rates[g, u] = node_rate * node_scales[rows[g, u]]
         for core in numba.prange(cores):
             add_rows(core, cores, output_table, rows, used_rows, output_gradients, rates)
             add_rows(core, cores, table, places[s], used_words, input_gradients, input_rates[s])

@@ -56,7 +56,7 @@ class WindowKernel:
 
         Args:
             batch: dict of arrays, see `kctx.data.WindowStream`; S steps. With hierarchical softmax
-                `points`, `codes`, `positive_bit` and `node_rates` instead of `nodes`, `paths` and
+                `points`, `codes`, `positive_bit`, `node_scales` and `node_rate` instead of `nodes`, `paths` and
                 `output_rates`.
             table: float32 (N, D), the vectors that the inputs are among.
             places: int32 (S, G, H), the vector of each word of the blocks.
@@ -94,16 +94,17 @@ class WindowKernel:
                     losses,
                 )
             else:
-                points, rates = batch["points"], batch["node_rates"]
-                most = min(centres * points.shape[1], len(rates))
+                points, scales = batch["points"], batch["node_scales"]
+                most = min(centres * points.shape[1], len(scales))
                 tree_steps(
                     *windows,
                     (points, batch["codes"], int(batch["positive_bit"])),
                     output_table,
                     batch["input_rates"],
-                    rates,
+                    scales,
+                    np.float32(batch["node_rate"]),
                     self.options,
-                    self._buffer("numbers", (cores, len(rates)), np.int32, value=-1),
+                    self._buffer("numbers", (cores, len(scales)), np.int32, value=-1),
                     input_gradients,
                     self._buffer("outputs", (blocks, most, width)),
                     losses,

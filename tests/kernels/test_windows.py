@@ -45,7 +45,7 @@ def stream(objective, by_kernel, with_features=False, **options):
         "negative_sampling": lambda: NegativeSampling(counts, shared=7),
         "hierarchical_softmax": lambda: HierarchicalSoftmax(counts),
     }[objective]()
-    made = WindowStream(
+    return WindowStream(
         CORPUS,
         counts,
         targets,
@@ -55,10 +55,9 @@ def stream(objective, by_kernel, with_features=False, **options):
         block_words=5,
         step_blocks=9,
         steps=3,
+        whole_tree=by_kernel,
         **options,
     )
-    made._whole_tree = by_kernel and objective == "hierarchical_softmax"
-    return made
 
 
 def trained(model, data, by_kernel):
