@@ -11,7 +11,7 @@ $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
 	@echo "Installing kctx and what its tests and demo need into $(VENV) (about 2 GB, some minutes)"
-	$(PY) -m pip install --quiet --editable ".[dev,jax,plot,test]"
+	$(PY) -m pip install --quiet --editable ".[cpu,dev,jax,plot,test]"
 	touch $@
 
 ## Pretrain, fine-tune, export and serve a small BERT on the CPU, in under six minutes.

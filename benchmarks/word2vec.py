@@ -43,12 +43,15 @@ SETS = (
 )
 BACKENDS = ("tensorflow", "jax", "torch")
 MODES = ("file", "lists")
+# Blocks of as many centres a step as the stream's defaults, larger and fewer.
+MIDDLE = {"block_words": 32, "step_blocks": 64, "steps": 8}
+LARGE = {"block_words": 64, "step_blocks": 32, "steps": 8}
 # Name -> architecture, objective, our options of the stream, gensim's first rate (its default).
 CELLS = {
-    "sg-ns": ("skip_gram", "negative_sampling", {"learning_rate": 0.1}, 0.025),
-    "sg-hs": ("skip_gram", "hierarchical_softmax", {"learning_rate": 0.05}, 0.025),
-    "cbow-ns": ("cbow", "negative_sampling", {"learning_rate": 0.1}, 0.025),
-    "cbow-hs": ("cbow", "hierarchical_softmax", {"learning_rate": 0.1}, 0.025),
+    "sg-ns": ("skip_gram", "negative_sampling", {"learning_rate": 0.1, "steps": 8}, 0.025),
+    "sg-hs": ("skip_gram", "hierarchical_softmax", {"learning_rate": 0.05, **LARGE}, 0.025),
+    "cbow-ns": ("cbow", "negative_sampling", {"learning_rate": 0.1, **MIDDLE}, 0.025),
+    "cbow-hs": ("cbow", "hierarchical_softmax", {"learning_rate": 0.1, **LARGE}, 0.025),
 }
 
 

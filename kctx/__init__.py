@@ -11,6 +11,10 @@ import os
 # none, which bury what a recipe says. Its real errors are raised in Python. Set to "0" to read it.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+# Threads of OpenMP that wait for each other in a loop stand in each other's way where a core has
+# other work too: training was seen to take twice as long. Read when torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 __version__ = "0.1.0"
 
 from kctx import (

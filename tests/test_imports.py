@@ -25,7 +25,8 @@ ALLOWED = {
     "kctx/weights.py": {"h5py"},
     "kctx/command_line.py": {"tyro"},
     "kctx/layers": {"keras"},
-    "kctx/models": {"keras", "kctx.layers", "numpy"},
+    "kctx/models": {"keras", "kctx.layers", "kctx.kernels", "numpy"},
+    "kctx/kernels": {"keras", "numpy", "numba"},
     "kctx/objectives": {"keras", "kctx.layers"},
     "kctx/heads": {"keras", "kctx.layers"},
     "kctx/tokenizers": {
@@ -43,6 +44,7 @@ ALLOWED = {
         "scipy",
         "tokenizers",
         "rich",
+        "kctx.kernels",
         "kctx.tokenizers",
         "kctx.vectors",
     },

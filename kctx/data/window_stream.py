@@ -6,6 +6,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from kctx import kernels
 from kctx.arguments import check_count
 from kctx.data.ahead import ahead
 from kctx.data.step_stream import StepStream
@@ -44,6 +45,8 @@ class WindowStream(StepStream):
             stable; "sum": it is not.
         max_sentence_words: longer sentences are cut. Default 1000, as in the C tool.
         line_end_id: id of the word that a line's end counts as. Default: none.
+        whole_tree: bool, whether hierarchical softmax's batches hold the tree and leave it to a
+            kernel to look the paths up, see `kctx.kernels`. Default: where kernels are usable.
         seed: int.
 
     Attributes:
@@ -70,6 +73,7 @@ class WindowStream(StepStream):
         row_rates="sqrt",
         max_sentence_words=1000,
         line_end_id=None,
+        whole_tree=None,
         seed=0,
     ):
         for name, value, least in (
@@ -98,6 +102,8 @@ class WindowStream(StepStream):
         self.row_rates, self.max_sentence_words = row_rates, max_sentence_words
         self.line_end_id, self.seed = line_end_id, seed
         self.blocks_per_batch = step_blocks * steps
+        of_tree = hasattr(targets, "whole_tree")
+        self._whole_tree = of_tree and (kernels.usable() if whole_tree is None else whole_tree)
         self._plan()
         self._counts = counts
         self._input_scale, self._output_scale, *feature_scale = self._row_scales(counts)
@@ -208,19 +214,21 @@ class WindowStream(StepStream):
 
     def _batch(self, blocks, step, generator):
         centres = blocks.words[:, self.window : self.window + self.block_words]
-        targets, rows = self.targets(centres, blocks.first <= blocks.last, generator)
         progress = step / self.total_steps
         rate = self.learning_rate * max(1 - progress, self.min_learning_rate)
-        batch = {
-            **blocks._asdict(),
-            **targets,
-            "input_rates": rate * self._input_scale[blocks.words],
-            "output_rates": rate * self._output_scale[rows],
-        }
+        batch = {**blocks._asdict(), "input_rates": rate * self._input_scale[blocks.words]}
+        whole = {}
+        if self._whole_tree:
+            scales = {"node_scales": self._output_scale, "node_rate": np.float32(rate)}
+            whole = {**self.targets.whole_tree(), **scales}
+        else:
+            targets, rows = self.targets(centres, blocks.first <= blocks.last, generator)
+            batch |= {**targets, "output_rates": rate * self._output_scale[rows]}
         batch = {
             name: value.reshape(self.steps, self.step_blocks, *value.shape[1:])
             for name, value in batch.items()
         }
+        batch |= whole
         if self.features is not None:
             batch |= self.features.of_batch(batch["words"])
             batch["feature_scales"] = self._feature_scale[batch["features"]]

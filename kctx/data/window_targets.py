@@ -85,8 +85,7 @@ class HierarchicalSoftmax:
         block = (key // nodes_of_tree).astype(np.int64)
         rank = np.cumsum(new) - 1
         first = np.searchsorted(block[new], np.arange(number + 1))
-        used = int(np.diff(first).max(initial=1))
-        used = few_shapes(used, _LEAST_NODES)
+        used = few_shapes(int(np.diff(first).max(initial=1)), _LEAST_NODES)
         column = rank - first[block]
         nodes = np.zeros((number, used), np.int32)
         nodes[block[new], column[new]] = (key % nodes_of_tree)[new]
@@ -94,6 +93,12 @@ class HierarchicalSoftmax:
         bits = self.tree.codes[centres].reshape(-1)[where]
         paths[where // on_path.shape[2], column] = np.where(bits == self.positive_bit, 1, -1)
         return {"nodes": nodes, "paths": paths.reshape(number, size, used)}, nodes
+
+    def whole_tree(self):
+        """dict of arrays for kernels, which look the paths up: `points`, `codes` (V, L) and
+        `positive_bit` ()."""
+        bit = np.array(self.positive_bit, np.int32)
+        return {"points": self.tree.points, "codes": self.tree.codes, "positive_bit": bit}
 
     def get_config(self):
         return {"positive_bit": self.positive_bit}

@@ -16,7 +16,7 @@ from kctx.layers.sparse_rows import add_rows, read_rows
 
 ARCHITECTURES = ("skip_gram", "cbow")
 OBJECTIVES = ("negative_sampling", "hierarchical_softmax")
-_LOSS_SHARE = 8  # the loss is measured on every eighth block of a step
+LOSS_SHARE = 8  # the loss is measured on every eighth block of a step
 
 
 def check_targets(objective, batch):
@@ -76,9 +76,9 @@ def window_step(
     input_gradients, output_gradients, residuals = gradients
     rates = ops.expand_dims(step["output_rates"], -1)
     add_rows(output_table, rows, ops.cast(output_gradients, "float32") * rates)
-    some = mask[::_LOSS_SHARE]
+    some = mask[::LOSS_SHARE]
     number = ops.sum(some if architecture == "skip_gram" else ops.max(some, axis=-1))
-    loss = logistic_loss(*(ops.cast(x[::_LOSS_SHARE], "float32") for x in residuals))
+    loss = logistic_loss(*(ops.cast(x[::LOSS_SHARE], "float32") for x in residuals))
     return input_gradients, loss, ops.cast(number, "float32")
 
 

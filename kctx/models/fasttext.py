@@ -6,6 +6,7 @@ from keras import ops
 from kctx.arguments import check_choice, check_count
 from kctx.layers.bags import add_to_bags, bag_sums
 from kctx.layers.window_products import ARCHITECTURES, OBJECTIVES, check_targets, window_step
+from kctx.models.host_memory import arrays, in_memory, window_kernel
 from kctx.models.sparse_model import SparseModel
 
 _OF_BATCH = {"features", "feature_words", "feature_scales", "word_sizes", "positions"}
@@ -70,6 +71,7 @@ class FastText(SparseModel):
             shape=(vocabulary_size, dim), initializer="zeros", dtype="float32", name="output_table"
         )
         self._finish()
+        self.kernel = window_kernel(architecture, num_negatives)
 
     def update(self, batch):
         """One batch of `kctx.data.WindowStream` with features: its steps, one after the other.
@@ -79,6 +81,8 @@ class FastText(SparseModel):
         written once for a batch of thousands of words.
         """
         check_targets(self.objective, batch)
+        if self.kernel is not None and self.kernel.takes(batch):
+            return self._update_by_kernel(batch)
         features, owners = batch["features"], batch["feature_words"]
         sizes, positions = batch["word_sizes"], batch["positions"]
         places = ops.shape(sizes)[0]
@@ -106,6 +110,19 @@ class FastText(SparseModel):
         scales = batch["feature_scales"]
         add_to_bags(self.input_table, features, owners, vectors - before, scales)
         return sum(losses), sum(counts)
+
+    def _update_by_kernel(self, batch):
+        from kctx.kernels import bags
+
+        batch = arrays(batch)
+        table, output_table = (in_memory(x) for x in (self.input_table, self.output_table))
+        features, sizes, positions = batch["features"], batch["word_sizes"], batch["positions"]
+        offsets = bags.bag_offsets(batch["feature_words"], len(sizes))
+        before = bags.bag_means(table, features, offsets, sizes)
+        after = before.copy()
+        loss, count = self.kernel.steps(batch, after, positions, output_table, sizes[positions])
+        bags.add_to_bags(table, features, offsets, after, before, batch["feature_scales"])
+        return ops.convert_to_tensor(loss, "float32"), ops.convert_to_tensor(count, "float32")
 
     def get_config(self):
         names = (

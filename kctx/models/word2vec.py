@@ -7,6 +7,7 @@ from keras import ops
 from kctx.arguments import check_choice, check_count
 from kctx.layers.sparse_rows import add_rows, read_rows
 from kctx.layers.window_products import ARCHITECTURES, OBJECTIVES, check_targets, window_step
+from kctx.models.host_memory import arrays, in_memory, window_kernel
 from kctx.models.sparse_model import SparseModel
 from kctx.vectors import Vectors
 
@@ -85,10 +86,16 @@ class Word2Vec(SparseModel):
             shape=(rows, dim), initializer="zeros", dtype="float32", name="output_table"
         )
         self._finish()
+        self.kernel = window_kernel(architecture, num_negatives, cbow_average, cbow_corrected)
 
     def update(self, batch):
         """One batch of `kctx.data.WindowStream`: its steps, one after the other."""
         check_targets(self.objective, batch)
+        if self.kernel is not None and self.kernel.takes(batch):
+            batch = arrays(batch)
+            table, output_table = (in_memory(x) for x in (self.input_table, self.output_table))
+            loss, count = self.kernel.steps(batch, table, batch["words"], output_table)
+            return ops.convert_to_tensor(loss, "float32"), ops.convert_to_tensor(count, "float32")
         losses, counts = [], []
         for step in range(batch["words"].shape[0]):
             loss, count = self._update_step({name: value[step] for name, value in batch.items()})

@@ -38,7 +38,7 @@ def test_training_equals_loops_over_pairs(architecture, objective):
     model = model_of(architecture, objective)
     inputs, outputs = (table.astype("float64") for table in tables(model))
     losses = numbers = 0
-    for (batch,) in words_stream(objective, **options).batches():
+    for (batch,) in words_stream(objective, whole_tree=False, **options).batches():
         number = len(batch["word_sizes"])
         real = batch["feature_words"] < number
         rows, owners = batch["features"][real], batch["feature_words"][real]
@@ -91,10 +91,15 @@ def test_other_rows_stay_bit_for_bit(architecture, objective):
     words = [*VOCABULARY.words, *(f"<{x}" for x in range(500))]
     counts = np.r_[VOCABULARY.counts, np.ones(500, np.int64)]
     vocabulary = WordVocabulary(words, counts)
-    stream = words_stream(objective, vocabulary=vocabulary, subwords=Subwords(3, 5, 3000))
+    stream, looked_up = (
+        words_stream(
+            objective, vocabulary=vocabulary, subwords=Subwords(3, 5, 3000), whole_tree=whole
+        )
+        for whole in (None, False)
+    )
     model = model_of(architecture, objective, len(words), 3000)
     before, touched = tables(model), [set(), set()]
-    for (batch,) in stream.batches():
+    for (batch,) in looked_up.batches():
         real = batch["feature_words"] < len(batch["word_sizes"])
         touched[0] |= set(batch["features"][real].tolist())
         for place in range(2):

@@ -146,7 +146,10 @@ def test_training_equals_loops_over_pairs(architecture, objective):
     model = model_of(architecture, objective)
     inputs, outputs = (table.astype("float64") for table in tables(model))
     losses = numbers = 0
-    for (batch,) in stream.batches():
+    looked_up = stream_of(
+        objective, IdCorpus.build(VOCABULARY, lines=lines), learning_rate=0.2, whole_tree=False
+    )
+    for (batch,) in looked_up.batches():
         for place in range(2):
             step = {name: value[place] for name, value in batch.items()}
             by_inputs, by_outputs, loss, number = by_loops(
@@ -243,11 +246,15 @@ def test_other_rows_stay_bit_for_bit(architecture, objective):
     """The vocabulary is larger than the corpus: words and nodes that do not occur stay."""
     counts = np.r_[VOCABULARY.counts, np.ones(2000, np.int64)]
     words = [*VOCABULARY.words, *map(str, range(2000))]
-    stream = stream_of(objective, vocabulary=WordVocabulary(words, counts), learning_rate=0.5)
+    vocabulary = WordVocabulary(words, counts)
+    stream, looked_up = (
+        stream_of(objective, vocabulary=vocabulary, learning_rate=0.5, whole_tree=whole)
+        for whole in (None, False)
+    )
     model = model_of(architecture, objective, size=len(counts))
     before = tables(model)
     touched = [set(), set()]
-    for (batch,) in stream.batches():
+    for (batch,) in looked_up.batches():
         touched[0] |= set(batch["words"].ravel().tolist())
         for place in range(2):
             step = {name: value[place] for name, value in batch.items()}
@@ -299,8 +306,10 @@ def largest_made(model, batch):
                 made.append(result.numel())
             return result
 
+    batch = {name: torch.as_tensor(x) for name, x in batch.items()}
+    kept |= {x.untyped_storage().data_ptr() for x in batch.values()}
     with Watch(), torch.no_grad():
-        model._step({name: torch.tensor(x) for name, x in batch.items()})
+        model._step(batch)
     return max(made)
 
 
@@ -308,8 +317,9 @@ def largest_made(model, batch):
 def test_nothing_of_the_size_of_a_table_is_made(architecture, objective):
     counts = np.r_[VOCABULARY.counts, np.ones(100_000, np.int64)]
     words = [*VOCABULARY.words, *map(str, range(100_000))]
-    stream = stream_of(objective, vocabulary=WordVocabulary(words, counts))
+    stream = stream_of(objective, vocabulary=WordVocabulary(words, counts), whole_tree=False)
     model = Word2Vec(len(counts), 8, architecture, objective)
+    model.kernel = None  # which makes no tensors at all
     (batch,) = next(stream.batches())
     assert 100 < largest_made(model, batch) < 100_000 * 8 / 2
 

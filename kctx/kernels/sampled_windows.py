@@ -1,0 +1,206 @@
+"""Gradients of a block of text with negative sampling."""
+
+import numba
+import numpy as np
+
+from kctx.kernels.compiling import compiled, parallel
+from kctx.kernels.rows import (
+    ONE,
+    ZERO,
+    add_products,
+    add_rows,
+    copy_rows,
+    gradients_of_scores,
+    loss_of_scores,
+    scores_of,
+)
+from kctx.kernels.window_words import window_words
+
+
+@compiled
+def _equal_negatives(centres, negatives, pairs):
+    """Lists the (centre, negative) of a block that are the same word; returns how many."""
+    count = 0
+    for c in range(len(centres)):
+        for k in range(len(negatives)):
+            if negatives[k] == centres[c]:
+                pairs[count, 0] = c
+                pairs[count, 1] = k
+                count += 1
+    return count
+
+
+@compiled
+def _sampled_targets(window, windows, num_centres, num_negatives, share, pairs, equal, targets):
+    """Targets of negative sampling: the centres of windows, and the block's negatives."""
+    chosen, positive, total = targets
+    for i in range(windows):
+        chosen[i] = window[i]
+        positive[i] = ONE
+        total[i] = ONE
+    for k in range(num_negatives):
+        chosen[windows + k] = num_centres + k
+        positive[windows + k] = ZERO
+        total[windows + k] = share * windows
+    for e in range(equal):
+        for i in range(windows):
+            if window[i] == pairs[e, 0]:
+                total[windows + pairs[e, 1]] -= share
+    return windows + num_negatives
+
+
+@compiled
+def _gradients(
+    begin,
+    end,
+    words,
+    first,
+    last,
+    table,
+    places,
+    sizes,
+    rows,
+    negatives,
+    output_table,
+    share,
+    options,
+    input_gradients,
+    output_gradients,
+    losses,
+):
+    """First phase for blocks `begin` ... `end` - 1, see `kctx.kernels.windows`."""
+    cbow, average, corrected, loss_every = options
+    num_centres, num_negatives = first.shape[1], negatives.shape[1]
+    num_words, width = places.shape[1], table.shape[1]
+    num_rows = rows.shape[1]
+    halo = (num_words - num_centres) // 2
+    # What predicts: the means of windows, or the words themselves.
+    num_vectors = num_centres if cbow else num_words
+    inputs = np.empty((num_words, width), np.float32)
+    outputs = np.empty((num_rows, width), np.float32)
+    hidden = np.empty((num_centres if cbow else 0, width), np.float32)
+    hidden_gradient = np.empty(width, np.float32)
+    gradients = np.empty((num_rows, num_vectors), np.float32)  # of scores
+    most = max(num_rows, num_words)
+    chosen, scores = np.empty(most, np.int64), np.empty(most, np.float32)
+    positive, total = np.empty(most, np.float32), np.empty(most, np.float32)
+    targets = (chosen, positive, total)
+    window, weights = np.empty(num_words, np.int64), np.empty(num_words, np.float32)
+    predicted = np.empty(num_centres, np.int64)
+    pairs = np.empty((num_centres * num_negatives, 2), np.int64)
+    for g in range(begin, end):
+        copy_rows(table, places[g], inputs)
+        copy_rows(output_table, rows[g], outputs)
+        vectors = hidden if cbow else inputs
+        equal = _equal_negatives(words[g, halo : halo + num_centres], negatives[g], pairs)
+        gradients[:] = ZERO
+        input_gradients[g] = ZERO
+        loss, number = 0.0, 0.0
+        measured = g % loss_every == 0
+        for v in range(num_vectors):
+            size, windows = 0, 0
+            if cbow:
+                size = window_words(
+                    first[g, v], last[g, v], v + halo, sizes[g], average, window, weights
+                )
+                if size:
+                    hidden[v] = ZERO
+                    add_products(weights, window, size, inputs, hidden[v])
+                    predicted[0] = v
+                    windows = 1
+            else:
+                for c in range(max(0, v - 2 * halo), min(num_centres, v + 1)):
+                    if first[g, c] <= v <= last[g, c] and c + halo != v:
+                        predicted[windows] = c
+                        windows += 1
+            if windows == 0:
+                continue
+            number += windows
+            count = _sampled_targets(
+                predicted, windows, num_centres, num_negatives, share, pairs, equal, targets
+            )
+            scores_of(vectors[v], outputs, chosen, count, scores)
+            if measured:
+                loss += loss_of_scores(scores, positive, total, count)
+            gradients_of_scores(scores, positive, total, count)
+            for i in range(count):
+                gradients[chosen[i], v] = scores[i]
+            if cbow:
+                hidden_gradient[:] = ZERO
+                add_products(scores, chosen, count, outputs, hidden_gradient)
+                for i in range(size):
+                    h = window[i]
+                    weight = weights[i] if corrected else ONE
+                    for d in range(width):
+                        input_gradients[g, h, d] += weight * hidden_gradient[d]
+            else:
+                add_products(scores, chosen, count, outputs, input_gradients[g, v])
+        for u in range(num_rows):
+            count = 0
+            for v in range(num_vectors):
+                if gradients[u, v] != ZERO:
+                    chosen[count] = v
+                    scores[count] = gradients[u, v]
+                    count += 1
+            output_gradients[g, u] = ZERO
+            add_products(scores, chosen, count, vectors, output_gradients[g, u])
+        if measured:
+            losses[g, 0] += loss
+            losses[g, 1] += number
+
+
+@parallel
+def sampled_steps(
+    bounds,
+    words,
+    first,
+    last,
+    table,
+    places,
+    sizes,
+    rows,
+    negatives,
+    output_table,
+    input_rates,
+    output_rates,
+    share,
+    options,
+    input_gradients,
+    output_gradients,
+    losses,
+):
+    """Steps with negative sampling, see `kctx.kernels.windows`.
+
+    Args:
+        bounds: int64 (cores + 1,), the blocks that each core begins with.
+        rows: int32 (S, G, U), the centres of each block and its negatives.
+        share: float, how many draws each of the negatives stands for.
+    """
+    cores = len(bounds) - 1
+    used_words = np.full(words.shape[1], words.shape[2])
+    used_rows = np.full(words.shape[1], rows.shape[2])
+    for s in range(len(words)):
+        for core in numba.prange(cores):
+            _gradients(
+                bounds[core],
+                bounds[core + 1],
+                words[s],
+                first[s],
+                last[s],
+                table,
+                places[s],
+                sizes[s],
+                rows[s],
+                negatives[s],
+                output_table,
+                share,
+                options,
+                input_gradients,
+                output_gradients,
+                losses,
+            )
+        for core in numba.prange(cores):
+            add_rows(
+                core, cores, output_table, rows[s], used_rows, output_gradients, output_rates[s]
+            )
+            add_rows(core, cores, table, places[s], used_words, input_gradients, input_rates[s])

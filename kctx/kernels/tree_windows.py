@@ -1,0 +1,189 @@
+"""Gradients of a block of text with hierarchical softmax."""
+
+import numba
+import numpy as np
+
+from kctx.kernels.compiling import compiled, parallel
+from kctx.kernels.rows import (
+    ONE,
+    ZERO,
+    add_products,
+    add_rows,
+    copy_rows,
+    gradients_of_scores,
+    loss_of_scores,
+    scores_of,
+)
+from kctx.kernels.window_words import window_words
+
+
+@compiled
+def _path(points, codes, positive_bit, nodes, labels):
+    """Lists the nodes on a word's path and their labels; returns how many there are."""
+    count = 0
+    while count < len(points) and points[count] >= 0:
+        nodes[count] = points[count]
+        labels[count] = ONE if codes[count] == positive_bit else ZERO
+        count += 1
+    return count
+
+
+@compiled
+def _gradients(
+    begin,
+    end,
+    words,
+    first,
+    last,
+    table,
+    places,
+    sizes,
+    tree,
+    output_table,
+    options,
+    numbers,
+    input_gradients,
+    output_gradients,
+    rows,
+    used_rows,
+    losses,
+):
+    """First phase for blocks `begin` ... `end` - 1, see `kctx.kernels.windows`.
+
+    A centre's window and path make a small dense product, with nothing to leave out. `rows` (G, U)
+    gets the nodes of each block, `used_rows` (G,) how many they are; `numbers` (V - 1,) holds -1s
+    and does so again in the end.
+    """
+    cbow, average, corrected, loss_every = options
+    num_centres = first.shape[1]
+    num_words, width = places.shape[1], table.shape[1]
+    points, codes, positive_bit = tree
+    longest = points.shape[1]
+    halo = (num_words - num_centres) // 2
+    inputs = np.empty((num_words, width), np.float32)
+    hidden, hidden_gradient = np.empty((1, width), np.float32), np.empty(width, np.float32)
+    nodes, labels = np.empty(longest, np.int64), np.empty(longest, np.float32)
+    window, weights = np.empty(num_words, np.int64), np.empty(num_words, np.float32)
+    only = np.zeros(1, np.int64)
+    most = longest * (2 * halo + 1)
+    scores, positive = np.empty(most, np.float32), np.empty(most, np.float32)
+    total = np.ones(most, np.float32)
+    column = np.empty(num_words, np.float32)
+    for g in range(begin, end):
+        copy_rows(table, places[g], inputs)
+        input_gradients[g] = ZERO
+        used = 0
+        loss, number = 0.0, 0.0
+        measured = g % loss_every == 0
+        for c in range(num_centres):
+            size = window_words(
+                first[g, c], last[g, c], c + halo, sizes[g], average, window, weights
+            )
+            if size == 0:
+                continue
+            word = words[g, c + halo]
+            length = _path(points[word], codes[word], positive_bit, nodes, labels)
+            if cbow:
+                hidden[0] = ZERO
+                add_products(weights, window, size, inputs, hidden[0])
+                vectors, chosen, windows = hidden, only, 1
+            else:
+                vectors, chosen, windows = inputs, window, size
+            number += windows
+            for i in range(windows):
+                scores_of(vectors[chosen[i]], output_table, nodes, length, scores[i * length :])
+                positive[i * length : (i + 1) * length] = labels[:length]
+            if measured:
+                loss += loss_of_scores(scores, positive, total, windows * length)
+            gradients_of_scores(scores, positive, total, windows * length)
+            for j in range(length):
+                for i in range(windows):
+                    column[i] = scores[i * length + j]
+                u = numbers[nodes[j]]
+                if u < 0:
+                    u = numbers[nodes[j]] = used
+                    rows[g, u] = nodes[j]
+                    output_gradients[g, u] = ZERO
+                    used += 1
+                add_products(column, chosen, windows, vectors, output_gradients[g, u])
+            if cbow:
+                hidden_gradient[:] = ZERO
+                add_products(scores, nodes, length, output_table, hidden_gradient)
+                for i in range(size):
+                    h = window[i]
+                    weight = weights[i] if corrected else ONE
+                    for d in range(width):
+                        input_gradients[g, h, d] += weight * hidden_gradient[d]
+            else:
+                for i in range(size):
+                    gradient = input_gradients[g, window[i]]
+                    add_products(scores[i * length :], nodes, length, output_table, gradient)
+        for u in range(used):
+            numbers[rows[g, u]] = -1
+        used_rows[g] = used
+        if measured:
+            losses[g, 0] += loss
+            losses[g, 1] += number
+
+
+@parallel
+def tree_steps(
+    bounds,
+    words,
+    first,
+    last,
+    table,
+    places,
+    sizes,
+    tree,
+    output_table,
+    input_rates,
+    node_scales,
+    node_rate,
+    options,
+    numbers,
+    input_gradients,
+    output_gradients,
+    losses,
+):
+    """Steps with hierarchical softmax, see `kctx.kernels.windows`.
+
+    Args:
+        bounds: int64 (cores + 1,), the blocks that each core begins with.
+        tree: (points int32 (V, L), codes int8 (V, L), the bit whose label is 1).
+        node_scales: float32 (V - 1,), what the rate of each node is multiplied by.
+        numbers: int32 (cores, V - 1), room of -1s.
+        output_gradients: float32 (G, U, D), room for as many nodes as a block may have.
+    """
+    cores = len(bounds) - 1
+    blocks, room = output_gradients.shape[:2]
+    used_words = np.full(blocks, words.shape[2])
+    used_rows = np.zeros(blocks, np.int64)
+    rows, rates = np.empty((blocks, room), np.int32), np.empty((blocks, room), np.float32)
+    for s in range(len(words)):
+        for core in numba.prange(cores):
+            _gradients(
+                bounds[core],
+                bounds[core + 1],
+                words[s],
+                first[s],
+                last[s],
+                table,
+                places[s],
+                sizes[s],
+                tree,
+                output_table,
+                options,
+                numbers[core],
+                input_gradients,
+                output_gradients,
+                rows,
+                used_rows,
+                losses,
+            )
+            for g in range(bounds[core], bounds[core + 1]):
+                for u in range(used_rows[g]):
+                    rates[g, u] = node_rate * node_scales[rows[g, u]]
+        for core in numba.prange(cores):
+            add_rows(core, cores, output_table, rows, used_rows, output_gradients, rates)
+            add_rows(core, cores, table, places[s], used_words, input_gradients, input_rates[s])

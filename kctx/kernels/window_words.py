@@ -1,0 +1,20 @@
+"""The words of a window."""
+
+from kctx.kernels.compiling import compiled
+from kctx.kernels.rows import ZERO
+
+
+@compiled
+def window_words(first, last, itself, sizes, average, chosen, weights):
+    """Lists the words of a window and how much each counts; returns how many there are."""
+    count, whole = 0, ZERO
+    for h in range(first, last + 1):
+        if h != itself:
+            chosen[count] = h
+            weights[count] = sizes[h]
+            whole += sizes[h]
+            count += 1
+    if average:
+        for i in range(count):
+            weights[i] /= whole
+    return count
