@@ -44,7 +44,7 @@ SETS = (
 BACKENDS = ("tensorflow", "jax", "torch")
 MODES = ("file", "lists")
 # Blocks of as many centres a step as the stream's defaults, larger and fewer.
-MIDDLE = {"block_words": 32, "step_blocks": 64, "steps": 8}
+MIDDLE = {"shared": 8, "block_words": 32, "step_blocks": 64, "steps": 8}
 LARGE = {"block_words": 64, "step_blocks": 32, "steps": 8}
 # Name -> architecture, objective, our options of the stream, gensim's first rate (its default).
 CELLS = {
@@ -81,7 +81,8 @@ class Ours:
         self.keras, self.data, self.models = keras, data, models
         self.architecture, self.objective, options, _ = CELLS[cell]
         self.text, self.settings = text, settings
-        self.options = {**options, **settings["stream"]}
+        self.options = {"shared": settings["shared"], **options, **settings["stream"]}
+        self.shared = self.options.pop("shared")
         self.model = None
         self.before = peak()
 
@@ -93,7 +94,7 @@ class Ours:
         self.corpus = self.data.IdCorpus.build(self.vocabulary, self.text, progress=False)
         counts = self.vocabulary.counts
         if self.objective == "negative_sampling":
-            self.targets = self.data.NegativeSampling(counts, self.settings["shared"])
+            self.targets = self.data.NegativeSampling(counts, self.shared)
         else:
             self.targets = self.data.HierarchicalSoftmax(counts)
         return int(counts.sum())

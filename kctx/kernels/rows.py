@@ -45,41 +45,53 @@ def loss_of_scores(scores, positive, total, count):
     return loss
 
 
+# These take tables and places in them rather than rows: making a view of a row costs as much as
+# adding one.
+
+
 @compiled
-def scores_of(vector, outputs, chosen, count, scores):
-    """Scores of a vector against chosen rows, four at a time, since one waits for its sum."""
-    width = len(vector)
+def scores_of(vectors, v, rows, chosen, count, scores, start):
+    """scores[start + i] = vectors[v] . rows[chosen[i]], four at a time: one waits for its sum."""
+    width = vectors.shape[1]
     whole = count - count % 4
     for i in range(0, whole, 4):
         u0, u1, u2, u3 = chosen[i], chosen[i + 1], chosen[i + 2], chosen[i + 3]
         s0, s1, s2, s3 = ZERO, ZERO, ZERO, ZERO
         for d in range(width):
-            s0 += vector[d] * outputs[u0, d]
-            s1 += vector[d] * outputs[u1, d]
-            s2 += vector[d] * outputs[u2, d]
-            s3 += vector[d] * outputs[u3, d]
+            s0 += vectors[v, d] * rows[u0, d]
+            s1 += vectors[v, d] * rows[u1, d]
+            s2 += vectors[v, d] * rows[u2, d]
+            s3 += vectors[v, d] * rows[u3, d]
+        i += start
         scores[i], scores[i + 1], scores[i + 2], scores[i + 3] = s0, s1, s2, s3
     for i in range(whole, count):
         u, s = chosen[i], ZERO
         for d in range(width):
-            s += vector[d] * outputs[u, d]
-        scores[i] = s
+            s += vectors[v, d] * rows[u, d]
+        scores[start + i] = s
 
 
 @compiled
-def add_products(weights, chosen, count, rows, out):
-    """out += weights @ rows[chosen], four rows at a time, since the sum is read and written."""
-    width = len(out)
+def add_products(weights, start, chosen, count, rows, out, o):
+    """out[o] += weights[start:] @ rows[chosen], four rows at a time: sums are read and written."""
+    width = out.shape[1]
     whole = count - count % 4
     for i in range(0, whole, 4):
         u0, u1, u2, u3 = chosen[i], chosen[i + 1], chosen[i + 2], chosen[i + 3]
-        w0, w1, w2, w3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        k = start + i
+        w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
         for d in range(width):
-            out[d] += w0 * rows[u0, d] + w1 * rows[u1, d] + w2 * rows[u2, d] + w3 * rows[u3, d]
+            out[o, d] += w0 * rows[u0, d] + w1 * rows[u1, d] + w2 * rows[u2, d] + w3 * rows[u3, d]
     for i in range(whole, count):
-        u, w = chosen[i], weights[i]
+        u, w = chosen[i], weights[start + i]
         for d in range(width):
-            out[d] += w * rows[u, d]
+            out[o, d] += w * rows[u, d]
+
+
+@compiled
+def clear_row(table, row):
+    for d in range(table.shape[1]):
+        table[row, d] = ZERO
 
 
 @compiled

@@ -9,6 +9,7 @@ from kctx.kernels.rows import (
     ZERO,
     add_products,
     add_rows,
+    clear_row,
     copy_rows,
     gradients_of_scores,
     loss_of_scores,
@@ -79,7 +80,7 @@ def _gradients(
     inputs = np.empty((num_words, width), np.float32)
     outputs = np.empty((num_rows, width), np.float32)
     hidden = np.empty((num_centres if cbow else 0, width), np.float32)
-    hidden_gradient = np.empty(width, np.float32)
+    hidden_gradient = np.empty((1, width), np.float32)
     gradients = np.empty((num_rows, num_vectors), np.float32)  # of scores
     most = max(num_rows, num_words)
     chosen, scores = np.empty(most, np.int64), np.empty(most, np.float32)
@@ -94,18 +95,19 @@ def _gradients(
         vectors = hidden if cbow else inputs
         equal = _equal_negatives(words[g, halo : halo + num_centres], negatives[g], pairs)
         gradients[:] = ZERO
-        input_gradients[g] = ZERO
+        of_inputs, of_outputs = input_gradients[g], output_gradients[g]
+        of_inputs[:] = ZERO
         loss, number = 0.0, 0.0
         measured = g % loss_every == 0
         for v in range(num_vectors):
             size, windows = 0, 0
             if cbow:
                 size = window_words(
-                    first[g, v], last[g, v], v + halo, sizes[g], average, window, weights
+                    first[g, v], last[g, v], v + halo, sizes, g, average, window, weights
                 )
                 if size:
-                    hidden[v] = ZERO
-                    add_products(weights, window, size, inputs, hidden[v])
+                    clear_row(hidden, v)
+                    add_products(weights, 0, window, size, inputs, hidden, v)
                     predicted[0] = v
                     windows = 1
             else:
@@ -119,22 +121,22 @@ def _gradients(
             count = _sampled_targets(
                 predicted, windows, num_centres, num_negatives, share, pairs, equal, targets
             )
-            scores_of(vectors[v], outputs, chosen, count, scores)
+            scores_of(vectors, v, outputs, chosen, count, scores, 0)
             if measured:
                 loss += loss_of_scores(scores, positive, total, count)
             gradients_of_scores(scores, positive, total, count)
             for i in range(count):
                 gradients[chosen[i], v] = scores[i]
             if cbow:
-                hidden_gradient[:] = ZERO
-                add_products(scores, chosen, count, outputs, hidden_gradient)
+                clear_row(hidden_gradient, 0)
+                add_products(scores, 0, chosen, count, outputs, hidden_gradient, 0)
                 for i in range(size):
                     h = window[i]
                     weight = weights[i] if corrected else ONE
                     for d in range(width):
-                        input_gradients[g, h, d] += weight * hidden_gradient[d]
+                        of_inputs[h, d] += weight * hidden_gradient[0, d]
             else:
-                add_products(scores, chosen, count, outputs, input_gradients[g, v])
+                add_products(scores, 0, chosen, count, outputs, of_inputs, v)
         for u in range(num_rows):
             count = 0
             for v in range(num_vectors):
@@ -142,8 +144,8 @@ def _gradients(
                     chosen[count] = v
                     scores[count] = gradients[u, v]
                     count += 1
-            output_gradients[g, u] = ZERO
-            add_products(scores, chosen, count, vectors, output_gradients[g, u])
+            clear_row(of_outputs, u)
+            add_products(scores, 0, chosen, count, vectors, of_outputs, u)
         if measured:
             losses[g, 0] += loss
             losses[g, 1] += number

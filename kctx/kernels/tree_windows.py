@@ -9,6 +9,7 @@ from kctx.kernels.rows import (
     ZERO,
     add_products,
     add_rows,
+    clear_row,
     copy_rows,
     gradients_of_scores,
     loss_of_scores,
@@ -18,12 +19,13 @@ from kctx.kernels.window_words import window_words
 
 
 @compiled
-def _path(points, codes, positive_bit, nodes, labels):
+def _path(tree, word, nodes, labels):
     """Lists the nodes on a word's path and their labels; returns how many there are."""
+    points, codes, positive_bit = tree
     count = 0
-    while count < len(points) and points[count] >= 0:
-        nodes[count] = points[count]
-        labels[count] = ONE if codes[count] == positive_bit else ZERO
+    while count < points.shape[1] and points[word, count] >= 0:
+        nodes[count] = points[word, count]
+        labels[count] = ONE if codes[word, count] == positive_bit else ZERO
         count += 1
     return count
 
@@ -57,11 +59,11 @@ def _gradients(
     cbow, average, corrected, loss_every = options
     num_centres = first.shape[1]
     num_words, width = places.shape[1], table.shape[1]
-    points, codes, positive_bit = tree
-    longest = points.shape[1]
+    longest = tree[0].shape[1]
     halo = (num_words - num_centres) // 2
     inputs = np.empty((num_words, width), np.float32)
-    hidden, hidden_gradient = np.empty((1, width), np.float32), np.empty(width, np.float32)
+    hidden = np.empty((1, width), np.float32)
+    hidden_gradient = np.empty((1, width), np.float32)
     nodes, labels = np.empty(longest, np.int64), np.empty(longest, np.float32)
     window, weights = np.empty(num_words, np.int64), np.empty(num_words, np.float32)
     only = np.zeros(1, np.int64)
@@ -71,28 +73,31 @@ def _gradients(
     column = np.empty(num_words, np.float32)
     for g in range(begin, end):
         copy_rows(table, places[g], inputs)
-        input_gradients[g] = ZERO
+        of_inputs, of_outputs = input_gradients[g], output_gradients[g]
+        of_inputs[:] = ZERO
         used = 0
         loss, number = 0.0, 0.0
         measured = g % loss_every == 0
         for c in range(num_centres):
             size = window_words(
-                first[g, c], last[g, c], c + halo, sizes[g], average, window, weights
+                first[g, c], last[g, c], c + halo, sizes, g, average, window, weights
             )
             if size == 0:
                 continue
             word = words[g, c + halo]
-            length = _path(points[word], codes[word], positive_bit, nodes, labels)
+            length = _path(tree, word, nodes, labels)
             if cbow:
-                hidden[0] = ZERO
-                add_products(weights, window, size, inputs, hidden[0])
+                clear_row(hidden, 0)
+                add_products(weights, 0, window, size, inputs, hidden, 0)
                 vectors, chosen, windows = hidden, only, 1
             else:
                 vectors, chosen, windows = inputs, window, size
             number += windows
             for i in range(windows):
-                scores_of(vectors[chosen[i]], output_table, nodes, length, scores[i * length :])
-                positive[i * length : (i + 1) * length] = labels[:length]
+                start = i * length
+                scores_of(vectors, chosen[i], output_table, nodes, length, scores, start)
+                for j in range(length):
+                    positive[start + j] = labels[j]
             if measured:
                 loss += loss_of_scores(scores, positive, total, windows * length)
             gradients_of_scores(scores, positive, total, windows * length)
@@ -103,21 +108,21 @@ def _gradients(
                 if u < 0:
                     u = numbers[nodes[j]] = used
                     rows[g, u] = nodes[j]
-                    output_gradients[g, u] = ZERO
+                    clear_row(of_outputs, u)
                     used += 1
-                add_products(column, chosen, windows, vectors, output_gradients[g, u])
+                add_products(column, 0, chosen, windows, vectors, of_outputs, u)
             if cbow:
-                hidden_gradient[:] = ZERO
-                add_products(scores, nodes, length, output_table, hidden_gradient)
+                clear_row(hidden_gradient, 0)
+                add_products(scores, 0, nodes, length, output_table, hidden_gradient, 0)
                 for i in range(size):
                     h = window[i]
                     weight = weights[i] if corrected else ONE
                     for d in range(width):
-                        input_gradients[g, h, d] += weight * hidden_gradient[d]
+                        of_inputs[h, d] += weight * hidden_gradient[0, d]
             else:
                 for i in range(size):
-                    gradient = input_gradients[g, window[i]]
-                    add_products(scores[i * length :], nodes, length, output_table, gradient)
+                    start = i * length
+                    add_products(scores, start, nodes, length, output_table, of_inputs, window[i])
         for u in range(used):
             numbers[rows[g, u]] = -1
         used_rows[g] = used

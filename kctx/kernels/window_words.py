@@ -5,14 +5,14 @@ from kctx.kernels.rows import ZERO
 
 
 @compiled
-def window_words(first, last, itself, sizes, average, chosen, weights):
+def window_words(first, last, itself, sizes, g, average, chosen, weights):
     """Lists the words of a window and how much each counts; returns how many there are."""
     count, whole = 0, ZERO
     for h in range(first, last + 1):
         if h != itself:
             chosen[count] = h
-            weights[count] = sizes[h]
-            whole += sizes[h]
+            weights[count] = sizes[g, h]
+            whole += sizes[g, h]
             count += 1
     if average:
         for i in range(count):

@@ -56,8 +56,8 @@ class WindowKernel:
 
         Args:
             batch: dict of arrays, see `kctx.data.WindowStream`; S steps. With hierarchical softmax
-                `points`, `codes`, `positive_bit`, `node_scales` and `node_rate` instead of `nodes`, `paths` and
-                `output_rates`.
+                `points`, `codes`, `positive_bit`, `node_scales` and `node_rate` instead of
+                `nodes`, `paths` and `output_rates`.
             table: float32 (N, D), the vectors that the inputs are among.
             places: int32 (S, G, H), the vector of each word of the blocks.
             output_table: float32 (V, D).
