@@ -2,13 +2,14 @@
 a network: Lample et al., 2016, arXiv:1603.01360, section 2.2).
 
 Shape letters: B batch, W steps (words), C tags. All of it is computed in float32, whatever the
-dtype of the emissions. Where a row has no more real steps, the recursions carry their state on.
+dtype of the emissions. Real steps come before padding, so a recursion forwards runs over the
+padding too, and what it holds at the last real step is taken.
 """
 
 import keras
 from keras import ops
 
-from kctx.layers.scan_states import scan_states
+from kctx.layers.scan_states import look_up, scan_states
 
 
 def time_major(emissions, mask):
@@ -24,40 +25,47 @@ def time_major(emissions, mask):
     return emissions, ops.expand_dims(real, -1)
 
 
-def forward_scores(emissions, mask, transitions, start, best=False):
+def forward_scores(emissions, transitions, start, best=False):
     """alpha_t[j] = logsumexp_i(alpha_{t-1}[i] + A[i, j]) + x_t[j], the sum of all beginnings.
 
     Args:
-        emissions, mask: of `time_major`.
+        emissions: of `time_major`.
         transitions: (C, C), or (B, C, C).
         start: (C,), or (B, C).
         best: bool, whether to take the maximum rather than the sum. Default False.
 
     Returns:
-        (W + 1, B, C)
+        (W + 1, B, C), finite but without meaning at padding
     """
     first = start + emissions[0]  # (B, C)
     step = _best_step if best else _forward_step
-    rest = scan_states(step, first, (emissions[1:], mask[1:]), (transitions,))
+    rest = scan_states(step, first, (emissions[1:],), (transitions,))
     return ops.concatenate([ops.expand_dims(first, 0), rest], axis=0)
 
 
 def _forward_step(alpha, inputs, constants):
-    x, real = inputs  # (B, C), (B, 1)
-    moved = ops.logsumexp(alpha[:, :, None] + constants[0], axis=1) + x  # (B, C)
-    return moved * real + alpha * (1 - real)
+    return ops.logsumexp(alpha[:, :, None] + constants[0], axis=1) + inputs[0]  # (B, C)
 
 
 def _best_step(alpha, inputs, constants):
-    x, real = inputs  # (B, C), (B, 1)
-    moved = ops.max(alpha[:, :, None] + constants[0], axis=1) + x  # (B, C)
-    return moved * real + alpha * (1 - real)
+    return ops.max(alpha[:, :, None] + constants[0], axis=1) + inputs[0]  # (B, C)
+
+
+def at_last_step(scores, mask):
+    """(W + 1, B, C) -> (B, C), at the last real step, or at the first where there is none."""
+    last = ops.maximum(ops.sum(ops.cast(mask, "int32"), axis=1) - 1, 0)  # (B,)
+    return ops.take_along_axis(scores, last[None, :, None], axis=0)[0]
 
 
 def backward_scores(emissions, mask, transitions, end):
     """beta_t[i] = logsumexp_j(A[i, j] + x_{t+1}[j] + beta_{t+1}[j]), the sum of all endings.
 
-    Arguments as of `forward_scores`, end (C,); returns (W, B, C), for all steps but the one more.
+    Args:
+        emissions, mask: of `time_major`.
+        transitions: (C, C). end: (C,).
+
+    Returns:
+        (W, B, C), for all steps but the one more; at the last real step `end`.
     """
     last = ops.zeros_like(emissions[0]) + end  # (B, C)
     inputs = (emissions[1:], mask[1:])
@@ -89,9 +97,9 @@ def path_score(emissions, tags, mask, transitions, start, end):
 
 def log_partition(emissions, mask, transitions, start, end):
     """The logarithm of the sum over all tag sequences of exp(score): (B,); 0 for no steps."""
-    x, real = time_major(emissions, mask)
-    alphas = forward_scores(x, real, transitions, start)
-    return ops.where(ops.any(mask, axis=1), ops.logsumexp(alphas[-1] + end, axis=-1), 0.0)
+    x, _ = time_major(emissions, mask)
+    alpha = at_last_step(forward_scores(x, transitions, start), mask)  # (B, C)
+    return ops.where(ops.any(mask, axis=1), ops.logsumexp(alpha + end, axis=-1), 0.0)
 
 
 def viterbi(emissions, mask, transitions, start, end, allowed=None):
@@ -121,16 +129,18 @@ def viterbi(emissions, mask, transitions, start, end, allowed=None):
         moves = transitions - ops.expand_dims(cost, -1) * forbidden[:-1, :-1]  # (B, C, C)
         first = start - cost * forbidden[-1, :-1]  # (B, C)
         last = end - cost * forbidden[:-1, -1]  # (B, C)
-    alphas = forward_scores(x, real, moves, first, best=True)
+    alphas = forward_scores(x, moves, first, best=True)
     # The best tag before each tag, of all steps at once; at padding the tag itself.
-    before = ops.argmax(ops.expand_dims(alphas[:-1], -1) + moves, axis=2)  # (W, B, C)
+    before = ops.expand_dims(alphas[:-1], 2) + ops.swapaxes(moves, -1, -2)  # (W, B, C, C)
+    before = ops.argmax(before, axis=-1)  # (W, B, C)
     batch, num_tags = ops.shape(x)[1], ops.shape(x)[2]
     same = ops.arange(num_tags, dtype="int32")
     before = ops.where(real[1:] > 0, ops.cast(before, "int32"), same)
     # As places among the B·C tags of a step, so that going back is one look-up.
     rows = num_tags * ops.expand_dims(ops.arange(batch, dtype="int32"), -1)  # (B, 1)
     before = ops.reshape(before + rows, (-1, batch * num_tags))  # (W, B·C)
-    place = ops.cast(ops.argmax(alphas[-1] + last, axis=-1), "int32") + rows[:, 0]  # (B,)
+    best = ops.argmax(at_last_step(alphas, mask) + last, axis=-1)
+    place = ops.cast(best, "int32") + rows[:, 0]  # (B,)
     places = scan_states(_place_before, place, (before,), reverse=True)  # (W, B)
     tags = ops.transpose(places) - rows  # (B, W)
     tags = ops.where(mask, tags, 0)
@@ -152,7 +162,7 @@ def best_tags(logits, mask, allowed=None):
 
 
 def _place_before(place, inputs, constants):
-    return ops.take(inputs[0], place)
+    return look_up(inputs[0], place)
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -231,7 +241,7 @@ class CRF(keras.layers.Layer):
         mask = _or_all(step_mask, emissions)
         x, real = time_major(emissions, mask)
         transitions, start, end = self._weights()
-        alphas = forward_scores(x, real, transitions, start)
+        alphas = forward_scores(x, transitions, start)
         betas = backward_scores(x, real, transitions, end)
         scores = ops.transpose(alphas[:-1] + betas, (1, 0, 2))  # (B, W, C)
         return ops.where(ops.expand_dims(mask, -1), ops.softmax(scores, axis=-1), 0.0)

@@ -2,7 +2,8 @@
 backend.
 
 `keras.ops.scan` is compiled anew at each call under JAX outside of compiled steps, which takes
-seconds, and under TensorFlow it takes no two inputs of a length that is not known before.
+seconds; under TensorFlow it takes no two inputs of a length that is not known before; and under
+torch its bookkeeping takes longer than the steps themselves.
 """
 
 import functools
@@ -35,7 +36,15 @@ def scan_states(step, first, inputs, constants=(), reverse=False):
             return step(state, x, constants)
 
         return tf.scan(along, inputs, first, reverse=reverse)
-    return plain_scan_states(step, first, inputs, constants, reverse)
+    import torch
+
+    # Apart as a whole: the gradient of `x[i]` would be as large as `x`, for each step.
+    steps = list(zip(*(x.unbind(0) for x in inputs), strict=True))
+    states, state = [], first
+    for x in reversed(steps) if reverse else steps:
+        state = step(state, x, constants)
+        states.append(state)
+    return torch.stack(states[::-1] if reverse else states)
 
 
 def plain_scan_states(step, first, inputs, constants=(), reverse=False):
@@ -46,6 +55,13 @@ def plain_scan_states(step, first, inputs, constants=(), reverse=False):
         return state, state
 
     return ops.scan(along, first, inputs, reverse=reverse)[1]
+
+
+def look_up(table, places):
+    """table (N,), int places (M,) -> (M,): `keras.ops.take`, without its bookkeeping in a loop."""
+    if keras.config.backend() == "torch":
+        return table[places]
+    return ops.take(table, places)
 
 
 @functools.cache
