@@ -61,6 +61,15 @@ ALLOWED = {
         "matplotlib (inside)",
     },
     "kctx/vectors": {"numpy", "rich"},
+    "kctx/finetuning": {
+        "keras",
+        "tensorflow",
+        "kctx.convert",
+        "kctx.data",
+        "kctx.heads",
+        "kctx.presets",
+        "kctx.training",
+    },
     "kctx/tasks": {
         "keras",
         "numpy",
