@@ -255,3 +255,33 @@ def test_loads_in_transformers_with_equal_outputs(tmp_path):
         peer_tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
         for text in ("The  gööd film", "BAD filmX", "the good-film 好", "filmfilmfilm"):
             assert peer_tokenizer(text)["input_ids"][1:-1] == list(np.asarray(tokenizer(text)))
+
+
+@pytest.mark.once
+def test_text_models_of_other_tasks(tmp_path):
+    """Loaded with task, labels and tokenizer, and answering as the model that was saved."""
+    tokenizer = WordPieceTokenizer(VOCABULARY, max_word_chars=9)
+    preprocessor = BERTPreprocessor(tokenizer, 12)
+    tags = ["O", "B-FILM", "I-FILM"]
+    tagger = TextModel(attach(make_encoder(), Tagger(3)), preprocessor, "tagging", tags)
+    span = TextModel(attach(make_encoder(), Span()), preprocessor, "span")
+    scorer = attach_choices(make_encoder(), ChoiceScorer())
+    choices = TextModel(scorer, preprocessor, "multiple_choice")
+    requests = {
+        "tagging": (["the good film", "was bad"],),
+        "span": (["the film"], ["the good film was bad"]),
+        "multiple_choice": (["the film"], [["was good", "was bad"]]),
+    }
+    for text_model in (tagger, span, choices):
+        convert.save_huggingface(text_model, tmp_path / text_model.task)
+        loaded, _ = convert.load_preset(tmp_path / text_model.task)
+        assert (loaded.task, loaded.labels) == (text_model.task, text_model.labels)
+        request = requests[loaded.task]
+        assert without_rounding(loaded.predict(*request)) == without_rounding(
+            text_model.predict(*request)
+        )
+
+
+def without_rounding(value):
+    """Nested answers with their numbers rounded to 4 digits."""
+    return keras.tree.map_structure(lambda x: round(x, 4) if isinstance(x, float) else x, value)
