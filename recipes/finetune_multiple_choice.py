@@ -93,7 +93,7 @@ def read(config):
     """(training questions, dev questions)"""
     train = data.read_choices(config.train, config.format, encoding=config.encoding)
     if config.dev is None:
-        return train.split(every=10)
+        return finetuning.split(train)
     return train, data.read_choices(config.dev, config.format, encoding=config.encoding)
 
 

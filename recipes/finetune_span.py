@@ -137,7 +137,7 @@ def read(config):
 
     train = questions(config.train, "skip")
     if config.dev is None:
-        return train.split(every=10)
+        return finetuning.split(train)
     return train, questions(config.dev, "keep")
 
 

@@ -138,7 +138,7 @@ def read(config):
 
     train = sentences(config.train)
     if config.dev is None:
-        return train.split(every=10)
+        return finetuning.split(train)
     known = {"tag_names": train.tag_names, "unknown_tags": config.unknown_tags}
     return train, sentences(config.dev, **known)
 

@@ -3,6 +3,6 @@
 from kctx.finetuning.fine_tuning import FineTuning
 from kctx.finetuning.options import Options
 from kctx.finetuning.run import run
-from kctx.finetuning.tables import TableOptions, read_tables
+from kctx.finetuning.tables import TableOptions, read_tables, split
 
-__all__ = ["FineTuning", "Options", "TableOptions", "read_tables", "run"]
+__all__ = ["FineTuning", "Options", "TableOptions", "read_tables", "run", "split"]

@@ -53,8 +53,22 @@ def read_tables(options, regression):
 
     train = read(options.train, _CHOICES[options.header])
     if options.dev is None:
-        return train.split(every=10)
+        return split(train)
     return train, read(options.dev, train.has_header, train.label_names)
+
+
+def split(examples):
+    """(the others, every tenth), where no dev file is given.
+
+    Args:
+        examples: of `kctx.data`, with a method `split`.
+    """
+    try:
+        return examples.split(every=10)
+    except ValueError as error:
+        raise ValueError(
+            f"The training file is too small for a tenth to be held out: give `dev`. ({error})"
+        ) from error
 
 
 def _column(name):

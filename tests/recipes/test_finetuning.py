@@ -227,15 +227,16 @@ def test_class_weights_count_in_the_loss(encoder, tmp_path):
 
 def test_the_versions_of_squad(encoder, tmp_path):
     train = write(tmp_path / "train.json", squad())
-    found = run("span", encoder, train, tmp_path / "one", "--version", 1, "--stride", 8)
+    options = ("--dev", train, "--stride", 8)
+    found = run("span", encoder, train, tmp_path / "one", *options, "--version", 1)
     assert found["baseline"]["name"] == "sentence" and "f1_unanswerable" not in found
     rows = lines(tmp_path / "one" / "predictions.jsonl")
     assert all(row["gold"] and row["answer"] for row in rows)
     none = write(tmp_path / "none.json", squad(answerable=False))
     with pytest.raises(ValueError, match="must hold a question with an answer"):
-        run("span", encoder, none, tmp_path / "two")
+        run("span", encoder, none, tmp_path / "two", *options)
     with pytest.raises(ValueError, match="holds no question with an answer"):
-        run("span", encoder, none, tmp_path / "two", "--version", 1)
+        run("span", encoder, none, tmp_path / "two", *options, "--version", 1)
     assert not (tmp_path / "two").exists()
 
 
@@ -253,6 +254,7 @@ ERRORS = {
         *("tagging", "a.txt", tagged()),
         *(("--crf", "--class-weights", "balanced"), "weigh single tags"),
     ),
+    "too few rows": ("tagging", "a.txt", tagged(9), (), "give `dev`"),
     "no JSON": ("span", "a.json", "", (), "not JSON"),
     "no question": ("span", "a.json", '{"data": []}', (), "holds no question"),
     "no choice": ("multiple_choice", "a.jsonl", "\n", (), "holds no example"),
