@@ -437,6 +437,18 @@ def write_lines(path, lines):
     return path
 
 
+def label_cell(cell, options, folder, figures):
+    """Speed and quality of a classifier's cell, added to the figures."""
+    train, held_out = labelled_set(cell.rpartition("-")[0], options.data)
+    train = write_lines(folder / "train.txt", train)
+    held_out = write_lines(folder / "held_out.txt", held_out)
+    if options.only != "quality":
+        figures["speed"] += speed(cell, train, options)
+    if options.only != "speed":
+        arguments = {"epochs": options.label_epochs, "held_out": str(held_out)}
+        figures["labels"] += quality(cell, train, options, "label_quality", **arguments)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -487,14 +499,11 @@ def main():
                         cell, once, options, "vector_quality", **arguments
                     )
                 continue
-            train, held_out = labelled_set(cell.rpartition("-")[0], options.data)
-            train = write_lines(folder / "train.txt", train)
-            held_out = write_lines(folder / "held_out.txt", held_out)
-            if options.only != "quality":
-                figures["speed"] += speed(cell, train, options)
-            if options.only != "speed":
-                arguments = {"epochs": options.label_epochs, "held_out": str(held_out)}
-                figures["labels"] += quality(cell, train, options, "label_quality", **arguments)
+            try:
+                label_cell(cell, options, folder, figures)
+            except RuntimeError as error:
+                # A peer that fails, as the wheel does with NaN at high rates, costs its cell alone.
+                print(f"{cell} failed: {error}", file=sys.stderr, flush=True)
     for name, columns in (("speed", SPEED), ("vectors", VECTORS), ("labels", LABELS)):
         if figures[name]:
             print(table(figures[name], columns), end="\n\n")
