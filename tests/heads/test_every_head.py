@@ -73,12 +73,9 @@ def toy_task(name, encoder):
     rng = np.random.default_rng(5)
     words, mask, places = toy_words(rng, ROWS)
     rows = np.arange(ROWS)
-    if name in ("Classifier", "Regressor", "BiEncoder"):
+    if name in ("Classifier", "Regressor"):
         labels = (rows % 2).astype("int32")
         words[rows, places] = np.where(labels == 1, SIGNAL, 2)
-    if name == "BiEncoder":
-        # Texts of one word, and pairs of the same word or of two.
-        words = np.where(mask, np.where(labels == 1, SIGNAL, 2)[:, None], 0).astype("int32")
     inputs = encoder_inputs(encoder, words, mask)
     word_inputs = {
         "word_positions": np.where(mask, np.arange(LENGTH), 0).astype("int32"),
@@ -107,11 +104,13 @@ def toy_task(name, encoder):
         inputs = encoder_inputs(encoder, several, every)
         return {**inputs, "choice_mask": np.ones((ROWS, CHOICES), bool)}, labels
     if name == "BiEncoder":
-        same = rows % 4 < 2
-        chosen = (rows + np.where(same, 2, 1)) % ROWS
-        other = encoder_inputs(encoder, words[chosen], mask[chosen])
-        both = {**inputs, **{f"{key}_b": value for key, value in other.items()}}
-        return both, np.where(same, 0.9, -0.5).astype("float32")[:, None]
+        # Texts of one word each; those of two odd words are alike, and those of two even ones.
+        pair = rng.integers(1, 7, (2, ROWS, 1))
+        one, other = np.where(mask, pair, 0).astype("int32")
+        second = encoder_inputs(encoder, other, mask)
+        both = encoder_inputs(encoder, one, mask)
+        both |= {f"{key}_b": value for key, value in second.items()}
+        return both, np.where(pair[0] % 2 == pair[1] % 2, 0.9, -0.5).astype("float32")
     if name == "MentionRanker":
         # Spans of one token each; those of even words are one thing.
         spans = np.tile(np.arange(4, dtype="int32"), (ROWS, 1))
