@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from kctx import kernels
 from kctx.arguments import check_choice, check_count
 from kctx.layers.bags import add_to_bags, bag_sums
 from kctx.layers.sparse_rows import add_rows, read_rows
+from kctx.models.host_memory import arrays, in_memory
 from kctx.models.sparse_model import SparseModel
 
 _OBJECTIVES = ("softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all")
@@ -66,15 +68,26 @@ class FastTextClassifier(SparseModel):
             shape=(num_labels, dim), initializer="zeros", dtype="float32", name="output_table"
         )
         self._finish()
+        # Kernels score all labels.
+        self.by_kernel = kernels.usable() and objective in ("softmax", "one_vs_all")
 
     def update(self, batch):
         """One batch of `kctx.data.LabelledStream`: its steps, one after the other."""
+        if self.by_kernel:
+            return self._update_by_kernel(batch)
         losses, counts = [], []
         for step in range(batch["sizes"].shape[0]):
             loss, count = self._update_step({name: value[step] for name, value in batch.items()})
             losses.append(loss)
             counts.append(count)
         return sum(losses), sum(counts)
+
+    def _update_by_kernel(self, batch):
+        from kctx.kernels.classifier import classifier_steps
+
+        tables = (in_memory(x) for x in (self.input_table, self.output_table))
+        loss, count = classifier_steps(arrays(batch), *tables, self.objective == "softmax")
+        return ops.convert_to_tensor(loss, "float32"), ops.convert_to_tensor(count, "float32")
 
     def _update_step(self, step):
         lines, sizes = step["feature_lines"], ops.expand_dims(step["sizes"], -1)  # (B, 1)
