@@ -129,7 +129,13 @@ ALLOWED = {
     "kctx/models/causal_lm.py": {"keras", "kctx.layers", "keras_nlp"},
     "kctx/models/glove.py": {"keras", "kctx.layers", "kctx.vectors", "numpy"},
     "kctx/models/glove_rows.py": {"numpy", "scipy"},
-    "kctx/models/word2vec.py": {"keras", "kctx.layers", "kctx.vectors", "numpy"},
+    "kctx/models/word2vec.py": {
+        "keras",
+        "kctx.kernels",
+        "kctx.layers",
+        "kctx.vectors",
+        "numpy",
+    },
     "kctx/convert/tensorflow_checkpoint.py": {"numpy", "tensorflow (inside)"},
     "kctx/convert/torch_file.py": {"numpy", "torch (inside)"},
 }
@@ -148,6 +154,7 @@ SHARED_BY_MODELS = {
 # The only places that may ask for the backend or import one. Each has a plain twin that it is
 # tested against, or guards a promise that Keras alone does not keep.
 KNOWS_BACKEND = {
+    "kctx/kernels/__init__.py": "torch's tensors share their memory with NumPy",
     "kctx/layers/bags.py": "sums of bags without a copy of the table",
     "kctx/layers/checked_inputs.py": "errors lose no weights under JAX",
     "kctx/layers/devices.py": "what is cheap depends on where it is done",

@@ -4,9 +4,15 @@ import keras
 from keras import ops
 
 from kctx.arguments import check_choice, check_count
+from kctx.kernels.host_memory import arrays, in_memory, window_kernel
 from kctx.layers.bags import add_to_bags, bag_sums
-from kctx.layers.window_products import ARCHITECTURES, OBJECTIVES, check_targets, window_step
-from kctx.models.host_memory import arrays, in_memory, window_kernel
+from kctx.layers.window_products import (
+    ARCHITECTURES,
+    LOSS_SHARE,
+    OBJECTIVES,
+    check_targets,
+    window_step,
+)
 from kctx.models.sparse_model import SparseModel
 
 _OF_BATCH = {"features", "feature_words", "feature_scales", "word_sizes", "positions"}
@@ -71,7 +77,7 @@ class FastText(SparseModel):
             shape=(vocabulary_size, dim), initializer="zeros", dtype="float32", name="output_table"
         )
         self._finish()
-        self.kernel = window_kernel(architecture, num_negatives)
+        self.kernel = window_kernel(architecture, num_negatives, LOSS_SHARE)
 
     def update(self, batch):
         """One batch of `kctx.data.WindowStream` with features: its steps, one after the other.

@@ -5,9 +5,9 @@ from keras import ops
 
 from kctx import kernels
 from kctx.arguments import check_choice, check_count
+from kctx.kernels.host_memory import arrays, in_memory
 from kctx.layers.bags import add_to_bags, bag_sums
 from kctx.layers.sparse_rows import add_rows, read_rows
-from kctx.models.host_memory import arrays, in_memory
 from kctx.models.sparse_model import SparseModel
 
 _OBJECTIVES = ("softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all")

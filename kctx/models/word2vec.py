@@ -5,9 +5,14 @@ import numpy as np
 from keras import ops
 
 from kctx.arguments import check_choice, check_count
+from kctx.kernels.host_memory import arrays, in_memory, window_kernel
 from kctx.layers.sparse_rows import add_rows, read_rows
-from kctx.layers.window_products import ARCHITECTURES, OBJECTIVES, check_targets, window_step
-from kctx.models.host_memory import arrays, in_memory, window_kernel
+from kctx.layers.window_products import (
+    ARCHITECTURES,
+    OBJECTIVES,
+    check_targets,
+    window_step,
+)
 from kctx.models.sparse_model import SparseModel
 from kctx.vectors import Vectors
 

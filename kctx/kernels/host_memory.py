@@ -3,16 +3,15 @@
 import numpy as np
 
 from kctx import kernels
-from kctx.layers.window_products import LOSS_SHARE
 
 
-def window_kernel(architecture, num_negatives, cbow_average=True, cbow_corrected=False):
-    """The kernel of window steps, see `kctx.kernels.WindowKernel`; None where it is no use."""
+def window_kernel(architecture, num_negatives, loss_every, cbow_average=True, cbow_corrected=False):
+    """The kernel of window steps, see `kctx.kernels.windows`; None where it is no use."""
     if not kernels.usable():
         return None
     from kctx.kernels.windows import WindowKernel
 
-    return WindowKernel(architecture, num_negatives, cbow_average, cbow_corrected, LOSS_SHARE)
+    return WindowKernel(architecture, num_negatives, cbow_average, cbow_corrected, loss_every)
 
 
 def in_memory(variable):
