@@ -13,15 +13,15 @@ from kctx.layers.scan_states import look_up, scan_states
 
 
 def time_major(emissions, mask):
-    """Emissions (B, W, C) and the mask as float32 (W + 1, B, C) and (W + 1, B, 1).
+    """Emissions (B, W, C) and the mask as float32 (W + 2, B, C) and (W + 2, B, 1).
 
-    The step more is padding, so that there is a first one, and a step after it, in any case.
+    The two steps more are padding, so that there is a first one and one after it in any case.
     Infinite emissions, as of tags that are ruled out, become finite.
     """
     emissions = ops.clip(ops.cast(emissions, "float32"), -1e30, 1e30)
     emissions = ops.where(ops.expand_dims(mask, -1), emissions, 0.0)
-    emissions = ops.pad(ops.transpose(emissions, (1, 0, 2)), ((0, 1), (0, 0), (0, 0)))
-    real = ops.pad(ops.cast(ops.transpose(mask), "float32"), ((0, 1), (0, 0)))
+    emissions = ops.pad(ops.transpose(emissions, (1, 0, 2)), ((0, 2), (0, 0), (0, 0)))
+    real = ops.pad(ops.cast(ops.transpose(mask), "float32"), ((0, 2), (0, 0)))
     return emissions, ops.expand_dims(real, -1)
 
 
@@ -35,7 +35,7 @@ def forward_scores(emissions, transitions, start, best=False):
         best: bool, whether to take the maximum rather than the sum. Default False.
 
     Returns:
-        (W + 1, B, C), finite but without meaning at padding
+        (W + 2, B, C), finite but without meaning at padding
     """
     first = start + emissions[0]  # (B, C)
     step = _best_step if best else _forward_step
@@ -52,7 +52,7 @@ def _best_step(alpha, inputs, constants):
 
 
 def at_last_step(scores, mask):
-    """(W + 1, B, C) -> (B, C), at the last real step, or at the first where there is none."""
+    """(W + 2, B, C) -> (B, C), at the last real step, or at the first where there is none."""
     last = ops.maximum(ops.sum(ops.cast(mask, "int32"), axis=1) - 1, 0)  # (B,)
     return ops.take_along_axis(scores, last[None, :, None], axis=0)[0]
 
@@ -65,7 +65,7 @@ def backward_scores(emissions, mask, transitions, end):
         transitions: (C, C). end: (C,).
 
     Returns:
-        (W, B, C), for all steps but the one more; at the last real step `end`.
+        (W + 1, B, C), for all steps but the last; at the last real step `end`.
     """
     last = ops.zeros_like(emissions[0]) + end  # (B, C)
     inputs = (emissions[1:], mask[1:])
@@ -121,8 +121,7 @@ def viterbi(emissions, mask, transitions, start, end, allowed=None):
     if allowed is not None:
         # What breaks a rule costs more than all else of a row can make up for.
         largest = ops.sum(ops.max(ops.abs(x), axis=-1), axis=0)  # (B,)
-        steps = ops.cast(ops.shape(x)[0], "float32")
-        largest = largest + steps * ops.max(ops.abs(transitions))
+        largest = largest + ops.cast(ops.shape(x)[0], "float32") * ops.max(ops.abs(transitions))
         largest = largest + ops.max(ops.abs(start)) + ops.max(ops.abs(end))
         cost = ops.reshape(2.0 * largest + 1.0, (-1, 1))  # (B, 1)
         forbidden = ops.cast(ops.logical_not(ops.convert_to_tensor(allowed, "bool")), "float32")
@@ -131,18 +130,18 @@ def viterbi(emissions, mask, transitions, start, end, allowed=None):
         last = end - cost * forbidden[:-1, -1]  # (B, C)
     alphas = forward_scores(x, moves, first, best=True)
     # The best tag before each tag, of all steps at once; at padding the tag itself.
-    before = ops.expand_dims(alphas[:-1], 2) + ops.swapaxes(moves, -1, -2)  # (W, B, C, C)
-    before = ops.argmax(before, axis=-1)  # (W, B, C)
-    batch, num_tags = ops.shape(x)[1], ops.shape(x)[2]
+    before = ops.expand_dims(alphas[:-1], 2) + ops.swapaxes(moves, -1, -2)  # (W + 1, B, C, C)
+    before = ops.argmax(before, axis=-1)  # (W + 1, B, C)
+    steps, batch, num_tags = ops.shape(x)
     same = ops.arange(num_tags, dtype="int32")
     before = ops.where(real[1:] > 0, ops.cast(before, "int32"), same)
     # As places among the B·C tags of a step, so that going back is one look-up.
     rows = num_tags * ops.expand_dims(ops.arange(batch, dtype="int32"), -1)  # (B, 1)
-    before = ops.reshape(before + rows, (-1, batch * num_tags))  # (W, B·C)
+    before = ops.reshape(before + rows, (steps - 1, batch * num_tags))  # (W + 1, B·C)
     best = ops.argmax(at_last_step(alphas, mask) + last, axis=-1)
     place = ops.cast(best, "int32") + rows[:, 0]  # (B,)
-    places = scan_states(_place_before, place, (before,), reverse=True)  # (W, B)
-    tags = ops.transpose(places) - rows  # (B, W)
+    places = scan_states(_place_before, place, (before,), reverse=True)  # (W + 1, B)
+    tags = ops.transpose(places[:-1]) - rows  # (B, W)
     tags = ops.where(mask, tags, 0)
     return tags, path_score(emissions, tags, mask, transitions, start, end)
 
@@ -243,7 +242,7 @@ class CRF(keras.layers.Layer):
         transitions, start, end = self._weights()
         alphas = forward_scores(x, transitions, start)
         betas = backward_scores(x, real, transitions, end)
-        scores = ops.transpose(alphas[:-1] + betas, (1, 0, 2))  # (B, W, C)
+        scores = ops.transpose(alphas[:-2] + betas[:-1], (1, 0, 2))  # (B, W, C)
         return ops.where(ops.expand_dims(mask, -1), ops.softmax(scores, axis=-1), 0.0)
 
     def compute_output_spec(self, emissions, step_mask=None):

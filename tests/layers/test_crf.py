@@ -279,3 +279,34 @@ def test_tags_that_emissions_rule_out():
     scores = path_scores(crf, x[1, :2].astype("float64"))
     wanted = scores[1, 1] - np.logaddexp.reduce(list(scores.values()))
     np.testing.assert_allclose(likelihood[1], wanted, rtol=1e-5)
+
+
+@pytest.mark.once
+def test_exported_graph_takes_any_length(tmp_path):
+    """A SavedModel whose batch and length are free: decoding with rules, and probabilities."""
+    import tensorflow as tf
+
+    crf = random_crf(3, tag_transitions(["O", "B-X", "I-X"], "BIO"))
+    module = tf.Module()
+    module.variables_ = [weight.value for weight in crf.weights]
+    x, mask = tf.TensorSpec((None, None, 3)), tf.TensorSpec((None, None), tf.bool)
+
+    @tf.function(input_signature=[x, mask])
+    def decode(x, mask):
+        tags, score = crf.decode(x, mask)
+        return {"tags": tags, "score": score, "probabilities": crf(x, mask)}
+
+    module.decode = decode
+    tf.saved_model.save(module, tmp_path / "m")
+    loaded = tf.saved_model.load(tmp_path / "m")
+    rng = np.random.default_rng(7)
+    for rows, steps in ((2, 5), (1, 1), (3, 9), (0, 4), (0, 0), (2, 0)):
+        x = rng.normal(size=(rows, steps, 3)).astype("float32")
+        mask = np.arange(steps) < rng.integers(0, steps + 1, (rows, 1))
+        found = loaded.decode(tf.constant(x), tf.constant(mask))
+        assert found["tags"].shape == (rows, steps) and found["score"].shape == (rows,)
+        if rows and steps:
+            tags, score = crf.decode(x, mask)
+            np.testing.assert_array_equal(found["tags"], tags)
+            np.testing.assert_allclose(found["score"], score, rtol=1e-6)
+            np.testing.assert_allclose(found["probabilities"], crf(x, mask), rtol=1e-6)
