@@ -9,6 +9,7 @@ from kctx.kernels.host_memory import arrays, in_memory, window_kernel
 from kctx.layers.sparse_rows import add_rows, read_rows
 from kctx.layers.window_products import (
     ARCHITECTURES,
+    LOSS_SHARE,
     OBJECTIVES,
     check_targets,
     window_step,
@@ -91,7 +92,9 @@ class Word2Vec(SparseModel):
             shape=(rows, dim), initializer="zeros", dtype="float32", name="output_table"
         )
         self._finish()
-        self.kernel = window_kernel(architecture, num_negatives, cbow_average, cbow_corrected)
+        self.kernel = window_kernel(
+            architecture, num_negatives, LOSS_SHARE, cbow_average, cbow_corrected
+        )
 
     def update(self, batch):
         """One batch of `kctx.data.WindowStream`: its steps, one after the other."""
