@@ -7,6 +7,7 @@ import pytest
 
 from kctx import heads, layers
 
+ALLOWED = layers.tag_transitions(["O", "B-X"], "BIO")
 # Every argument of its own, at a value that is not the default.
 ARGUMENTS = {
     layers.FeedForward: {"intermediate_dim": 3, "activation": "relu", "initializer": "ones"},
@@ -33,6 +34,19 @@ ARGUMENTS = {
     layers.TokenEmbedding: {"input_dim": 3, "output_dim": 5, "reverse_dtype": "float16"},
     heads.Classifier: {"num_classes": 3, "dropout": 0.25, "pooling": "max"},
     heads.Regressor: {"dropout": 0.25, "pooling": "max"},
+    layers.CRF: {"num_tags": 2, "allowed": ALLOWED},
+    heads.Tagger: {"num_tags": 2, "dropout": 0.25, "allowed": ALLOWED},
+    heads.RoleTagger: {
+        "num_tags": 2,
+        "indicator_dim": 3,
+        "hidden_dim": 5,
+        "dropout": 0.25,
+        "allowed": ALLOWED,
+    },
+    heads.Span: {"dropout": 0.25},
+    heads.ChoiceScorer: {"dropout": 0.25, "pooling": "max"},
+    heads.BiEncoder: {"pooling": "max"},
+    heads.MentionRanker: {"hidden_dim": 3, "feature_dim": 5, "dropout": 0.25},
 }
 
 
