@@ -15,7 +15,7 @@ from kctx.kernels.rows import (
     loss_of_scores,
     scores_of,
 )
-from kctx.kernels.window_words import window_words
+from kctx.kernels.window_words import add_to_window, window_words
 
 
 @compiled
@@ -114,11 +114,7 @@ def _gradients(
             if cbow:
                 clear_row(hidden_gradient, 0)
                 add_products(scores, 0, nodes, length, output_table, hidden_gradient, 0)
-                for i in range(size):
-                    h = window[i]
-                    weight = weights[i] if corrected else ONE
-                    for d in range(width):
-                        of_inputs[h, d] += weight * hidden_gradient[0, d]
+                add_to_window(hidden_gradient, window, weights, size, corrected, of_inputs)
             else:
                 for i in range(size):
                     start = i * length

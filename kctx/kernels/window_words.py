@@ -1,7 +1,7 @@
 """The words of a window."""
 
 from kctx.kernels.compiling import compiled
-from kctx.kernels.rows import ZERO
+from kctx.kernels.rows import ONE, ZERO
 
 
 @compiled
@@ -18,3 +18,12 @@ def window_words(first, last, itself, sizes, g, average, chosen, weights):
         for i in range(count):
             weights[i] /= whole
     return count
+
+
+@compiled
+def add_to_window(gradient, chosen, weights, count, corrected, out):
+    """Adds the gradient of a window's bag to its words: whole, or by how much each counts."""
+    for i in range(count):
+        weight = weights[i] if corrected else ONE
+        for d in range(out.shape[1]):
+            out[chosen[i], d] += weight * gradient[0, d]
