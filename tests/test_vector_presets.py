@@ -151,8 +151,8 @@ def test_served_answers_are_those_of_the_model(tmp_path, kind):
     assert "Nothing but TensorFlow" in (folder / "assets.extra" / "README.md").read_text("utf-8")
 
 
-def run(recipe, *arguments):
-    command = [sys.executable, ROOT / "recipes" / f"{recipe}.py", *map(str, arguments)]
+def run(*command):
+    command = [sys.executable, *map(str, command)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert result.returncode == 0, result.stderr[-3000:]
     return result.stdout
@@ -168,7 +168,7 @@ def test_recipes_from_vectors_to_the_server(tmp_path):
     train.write_text("text\tlabel\n" + "\n".join(lines) + "\n", encoding="utf-8")
     output = tmp_path / "run"
     run(
-        "finetune_classification",
+        ROOT / "recipes" / "finetune_classification.py",
         *("--encoder", tmp_path / "vectors", "--train", train, "--text", "text"),
         *("--label", "label", "--epochs", 2, "--batch-size", 8, "--output", output),
         *("--learning-rate", 0.05, "--sequence-length", 16),
@@ -176,7 +176,7 @@ def test_recipes_from_vectors_to_the_server(tmp_path):
     text_model = presets.load(output / "preset")
     expected = text_model.predict(TEXTS)
     served = ("--name", "films", "--saved-models", tmp_path / "s")
-    run("export", "--preset", output / "preset", *served)
+    run("-m", "kctx_cli.main", "export", output / "preset", *served)
     signatures = tf.saved_model.load(str(tmp_path / "s" / "films" / "1")).signatures
     found = signatures["serving_default"](text=tf.constant(TEXTS))
     np.testing.assert_allclose(found["score"], [answer["score"] for answer in expected], atol=1e-5)
