@@ -44,6 +44,8 @@ class Config:
     """"Paris" and "paris" are different words"""
     subwords: bool = True
     """similarity of words outside the table by their n-grams, where the vectors have any"""
+    rare: int | None = None
+    """score also the pairs with a word behind the first so many of the table, or outside of it"""
     neighbours: tuple[str, ...] = ()
     """words whose neighbours are shown"""
     top: int = 10
@@ -159,9 +161,15 @@ def main(config):
         print(f"Native folder: {config.save_native}")
     fold_case = not config.match_case
     if config.similarity:
+        pairs = {str(path): evaluation.read_word_pairs(path) for path in config.similarity}
+        if config.rare is not None:
+            pairs |= {
+                f"{name}, rare": evaluation.rare_word_pairs(vectors, found, config.rare, fold_case)
+                for name, found in pairs.items()
+            }
         result["similarity"] = {
-            str(path): evaluation.word_similarity(vectors, path, fold_case, config.subwords)
-            for path in config.similarity
+            name: evaluation.word_similarity(vectors, found, fold_case, config.subwords)
+            for name, found in pairs.items()
         }
         console.print(similarity_table(result["similarity"]))
     for path in config.analogies:

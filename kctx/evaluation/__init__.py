@@ -21,7 +21,7 @@ from kctx.evaluation.mixture import best_mixture_weight, mixed, perplexity
 from kctx.evaluation.plots import confusion_matrix, draw, learning_curves, reliability
 from kctx.evaluation.scatter import scatter
 from kctx.evaluation.word_map import word_map
-from kctx.evaluation.word_similarity import read_word_pairs, word_similarity
+from kctx.evaluation.word_similarity import rare_word_pairs, read_word_pairs, word_similarity
 
 __all__ = [
     "analogies",
@@ -43,6 +43,7 @@ __all__ = [
     "most_frequent_tags",
     "normalised",
     "perplexity",
+    "rare_word_pairs",
     "read_analogies",
     "read_word_pairs",
     "regression_report",

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import scipy.stats
 
+from kctx.arguments import check_count
 from kctx.evaluation.word_lookup import WordLookup
 from kctx.vectors.neighbours import unit
 
@@ -41,6 +42,30 @@ def read_word_pairs(path):
     if not pairs:
         raise ValueError(f"{path} holds no pairs of words.")
     return pairs
+
+
+def rare_word_pairs(vectors, pairs, rank, fold_case=True):
+    """The pairs in which a word is rare: behind the first `rank` of the table, or not in it.
+
+    Tables stand in the order of frequency, so that a rank is a measure of rarity. What vectors of
+    such words are worth is asked by Luong et al., 2013, "Better Word Representations with Recursive
+    Neural Networks for Morphology".
+
+    Args:
+        vectors: `kctx.vectors.Vectors`, the most frequent words first.
+        pairs: as of `word_similarity`.
+        rank: int, at least 1.
+        fold_case: bool, whether case is of no account. Default True.
+
+    Returns:
+        list of (word, word, score)
+    """
+    check_count("rank", rank)
+    if isinstance(pairs, (str, os.PathLike)):
+        pairs = read_word_pairs(pairs)
+    words = [word for pair in pairs for word in pair[:2]]
+    frequent = WordLookup(vectors, words, restrict=rank, fold_case=fold_case)
+    return [pair for pair in pairs if None in map(frequent.row, pair[:2])]
 
 
 def word_similarity(vectors, pairs, fold_case=True, subwords=True):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kctx import Vectors
-from kctx.evaluation import read_word_pairs, word_map, word_similarity
+from kctx.evaluation import rare_word_pairs, read_word_pairs, word_map, word_similarity
 from kctx.vectors import Subwords
 
 pytestmark = pytest.mark.once
@@ -47,6 +47,17 @@ def test_words_outside_the_table(path):
     vectors = Vectors(["a", "b", "c", "d"], np.eye(4, 2), Subwords(3, 4, 5), rows)
     assert word_similarity(vectors, path)["used"] == 4
     assert word_similarity(vectors, path, subwords=False)["missing"] == ["missing"]
+
+
+def test_pairs_of_rare_words(vectors, path):
+    pairs = read_word_pairs(path)
+    assert rare_word_pairs(vectors, path, 2) == pairs[1:]  # of "c", of "d", of one not in the table
+    assert rare_word_pairs(vectors, pairs, 4) == pairs[3:]
+    assert rare_word_pairs(vectors, pairs, 4, fold_case=False) == [pairs[1], pairs[3]]
+    with pytest.raises(
+        ValueError, match="`rank` must be an integer of at least 1. Received: rank=0"
+    ):
+        rare_word_pairs(vectors, pairs, 0)
 
 
 def test_published_pairs(kctx_data):

@@ -34,6 +34,7 @@ def test_report(folder, capsys):
             similarity=(folder / "pairs.tsv",),
             analogies=(folder / "questions.txt",),
             neighbours=("cat", "unheard"),
+            rare=5,
             save_native=folder / "native",
             output=folder / "run",
         )
@@ -41,8 +42,7 @@ def test_report(folder, capsys):
     report = json.loads((folder / "run/report.json").read_text())
     assert report["vectors"]["words"] == 7
     assert report["vectors"]["nan_rows"] == {"count": 1, "some": ["odd\\udcff"]}
-    (similarity,) = report["similarity"].values()
-    assert similarity["used"] == 3
+    assert [row["used"] for row in report["similarity"].values()] == [3, 3]
     (questions,) = report["analogies"].values()
     assert questions["semantic"]["accuracy"] == 1 and questions["syntactic"]["accuracy"] is None
     assert len(report["neighbours"]["cat"]) == 6 and "unheard" not in report["neighbours"]
