@@ -35,6 +35,7 @@ import numpy as np
 from kctx import command_line, convert, data, evaluation, files, models, training
 from kctx.vectors import FastTextPredictor, LineFeatures, SubwordRows, Subwords
 from kctx.vectors.line_features import line_tokens
+from kctx.words import to_bytes
 
 OBJECTIVES = {
     "ns": "negative_sampling",
@@ -317,7 +318,7 @@ def write_predictions(config, names, lines, answers):
         for (labels, text), answer in zip(lines, answers, strict=True)
     ]
     # Bytes that are not UTF-8 cannot stand in JSON.
-    text = "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape")
+    text = to_bytes("".join(f"{row}\n" for row in rows))
     files.write_text(config.output / "predictions.jsonl", text.decode("utf-8", "replace"))
     pairs = [
         (names.index(labels[0]), names.index(answer[0][0]))

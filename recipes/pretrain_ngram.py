@@ -23,6 +23,7 @@ from typing import Literal
 
 from kctx import command_line, evaluation, files, ngrams
 from kctx.evaluation.plots import new_figure, save
+from kctx.words import to_bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,11 +159,9 @@ def main(config):
         sentences = model.sample(config.samples, config.seed)
         text = "".join(f"{sentence}\n" for sentence in sentences)
         with files.whole_file(config.output / "samples.txt") as file:
-            file.write(text.encode("utf-8", "surrogateescape"))
+            file.write(to_bytes(text))
         for sentence in sentences[:3]:
-            print(
-                f"sample: {sentence.encode('utf-8', 'surrogateescape').decode('utf-8', 'replace')}"
-            )
+            print(f"sample: {to_bytes(sentence).decode('utf-8', 'replace')}")
     print(f"Saved {config.output / 'model'}")
 
 

@@ -22,6 +22,7 @@ ALLOWED = {
     "kctx/__init__.py": {"kctx"},
     "kctx/arguments.py": set(),
     "kctx/files.py": set(),
+    "kctx/words.py": set(),
     "kctx/weights.py": {"h5py"},
     "kctx/command_line.py": {"tyro"},
     "kctx/layers": {"keras"},
@@ -208,7 +209,7 @@ def package(module):
 
 def allowed(name, module, inside):
     known = package(module)
-    if known in ("kctx.files", "kctx.arguments"):
+    if known in ("kctx.files", "kctx.arguments", "kctx.words"):
         return True
     if known in sys.stdlib_module_names or module.split(".")[0] in sys.stdlib_module_names:
         return True

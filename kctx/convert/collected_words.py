@@ -3,8 +3,8 @@
 import numpy as np
 
 from kctx.vectors import Vectors
-from kctx.vectors.subwords import to_text
 from kctx.vectors.tables import TableWriter
+from kctx.words import to_text
 
 _SURROGATES = range(0xDC80, 0xDD00)
 

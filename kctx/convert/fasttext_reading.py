@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from kctx.vectors.product_quantizer import CENTROIDS, ProductQuantizer, QuantizedTable
-from kctx.vectors.subwords import to_text
+from kctx.words import to_text
 
 MAGIC = 793712314
 VERSIONS = (11, 12)

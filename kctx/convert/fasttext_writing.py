@@ -7,7 +7,7 @@ import numpy as np
 from kctx.convert.fasttext_reading import HEADER, LOSSES, MAGIC, MODELS, SIZES
 from kctx.files import whole_file
 from kctx.vectors.product_quantizer import QuantizedTable
-from kctx.vectors.subwords import to_bytes
+from kctx.words import to_bytes
 
 
 def write_parts(model, path):

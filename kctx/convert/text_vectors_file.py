@@ -16,8 +16,8 @@ from kctx.convert.byte_source import opened
 from kctx.convert.collected_words import CollectedWords
 from kctx.convert.word2vec_file import check_header, parse_header
 from kctx.files import is_gzipped, whole_file
-from kctx.vectors.subwords import to_bytes
 from kctx.vectors.tables import chunks
+from kctx.words import to_bytes, to_text
 
 _LONGEST_LINE = 64 * 2**20
 _LINES_LOOKED_AT = 100
@@ -154,7 +154,7 @@ def parse_rows(lines, dim, path, number, report):
                 f"{'' if have in (0, dim) else f', but {have}'}: {_shown([line])}"
             )
         if b" " in word:
-            report.with_spaces.append(word.decode("utf-8", "surrogateescape"))
+            report.with_spaces.append(to_text(word))
         words.append(word)
     return words, values
 

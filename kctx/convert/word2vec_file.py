@@ -10,8 +10,8 @@ import numpy as np
 from kctx.convert.byte_source import BLOCK, most_bytes, opened
 from kctx.convert.collected_words import CollectedWords
 from kctx.files import whole_file
-from kctx.vectors.subwords import to_bytes
 from kctx.vectors.tables import chunks
+from kctx.words import to_bytes
 
 _ROWS_AT_ONCE = 4096
 

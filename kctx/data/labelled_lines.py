@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kctx.arguments import check_count
-from kctx.data.text_blocks import ALL_WHITE_SPACE, as_word, split_tokens, text_blocks, text_files
+from kctx.data.text_blocks import ALL_WHITE_SPACE, split_tokens, text_blocks, text_files
 from kctx.vectors.line_features import concatenated
 from kctx.vectors.subwords import END_OF_SENTENCE
+from kctx.words import to_text
 
 _LINES_AT_ONCE = 10_000
 _END = END_OF_SENTENCE.encode("utf-8")
@@ -34,8 +35,8 @@ def read_labelled_lines(files, label_prefix="__label__", progress=True):
     for block in text_blocks(text_files(files), "reading", progress, whole_lines=True):
         for line in block.split(b"\n")[:-1]:
             for tokens in _sentences(split_tokens(line, ALL_WHITE_SPACE)):
-                labels = [as_word(token) for token in tokens if token.startswith(prefix)]
-                words = [as_word(token) for token in tokens if not token.startswith(prefix)]
+                labels = [to_text(token) for token in tokens if token.startswith(prefix)]
+                words = [to_text(token) for token in tokens if not token.startswith(prefix)]
                 lines.append((labels, words))
     if not any(labels for labels, _ in lines):
         raise ValueError(

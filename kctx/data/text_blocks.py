@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from kctx.files import unpacked
+from kctx.words import to_bytes
 
 # What the word2vec and GloVe tools take for white space (they also drop every carriage return),
 # and what fastText does. `bytes.split` knows both kinds but the zero byte.
@@ -28,16 +29,6 @@ def split_tokens(block, white_space=PLAIN_WHITE_SPACE):
     if white_space == ALL_WHITE_SPACE:
         return block.replace(b"\0", b" ").split()
     return [token for token in re.split(rb"[ \t\r\n]+", block) if token]
-
-
-def as_word(token):
-    """Bytes as `str`; what is not UTF-8 is kept by lone surrogates, so nothing is lost."""
-    return token.decode("utf-8", "surrogateescape")
-
-
-def as_bytes(word):
-    """The bytes of a word that `as_word` made."""
-    return word.encode("utf-8", "surrogateescape")
 
 
 def text_files(files):
@@ -104,7 +95,7 @@ def line_blocks(lines, block_lines=1 << 14):
         raise ValueError(f"`lines` must be several texts. Received: {lines[:60]!r}")
     block = []
     for line in lines:
-        line = as_bytes(line) if isinstance(line, str) else line
+        line = to_bytes(line) if isinstance(line, str) else line
         block.append(line.replace(b"\n", b" "))
         if len(block) == block_lines:
             yield b"\n".join([*block, b""])

@@ -7,14 +7,13 @@ import numpy as np
 from kctx.arguments import check_count
 from kctx.data.text_blocks import (
     PLAIN_WHITE_SPACE,
-    as_bytes,
-    as_word,
     line_blocks,
     split_tokens,
     text_blocks,
     text_files,
 )
 from kctx.files import whole_file
+from kctx.words import to_bytes, to_text
 
 _MOST_TYPES = 20_000_000  # of words held while counting; the C tools hold 21 million
 
@@ -43,7 +42,7 @@ class WordVocabulary:
                 "`counts` must hold a number for each word. "
                 f"Received: {len(self.words)} words, counts of shape {self.counts.shape}"
             )
-        self.ids = {as_bytes(word): place for place, word in enumerate(self.words)}
+        self.ids = {to_bytes(word): place for place, word in enumerate(self.words)}
         if len(self.ids) != len(self.words):
             twice = collections.Counter(self.words).most_common(1)[0][0]
             raise ValueError(f"`words` must differ from each other. Received twice: {twice!r}")
@@ -52,7 +51,7 @@ class WordVocabulary:
         return len(self.words)
 
     def __contains__(self, word):
-        return as_bytes(word) in self.ids
+        return to_bytes(word) in self.ids
 
     @classmethod
     def train(
@@ -103,7 +102,7 @@ class WordVocabulary:
             if len(counter) > _MOST_TYPES:
                 forgotten += _forget_rare(counter)
         if line_end is not None:
-            counter[as_bytes(line_end)] += num_lines
+            counter[to_bytes(line_end)] += num_lines
         num_tokens = counter.total() + forgotten
         kept = [(token, count) for token, count in counter.items() if count >= min_count]
         if not kept:
@@ -117,7 +116,7 @@ class WordVocabulary:
             kept.sort()
         kept.sort(key=lambda entry: -entry[1])
         kept = kept[:max_size]
-        words = [as_word(token) for token, _ in kept]
+        words = [to_text(token) for token, _ in kept]
         return cls(words, [count for _, count in kept], num_lines, num_tokens)
 
     def encode(self, block, white_space=PLAIN_WHITE_SPACE):
@@ -151,7 +150,7 @@ class WordVocabulary:
                 raise ValueError(f"A vocabulary file cannot hold the word {word!r}")
         with whole_file(path) as file:
             for word, count in zip(self.words, self.counts.tolist(), strict=True):
-                file.write(as_bytes(word) + b" %d\n" % count)
+                file.write(to_bytes(word) + b" %d\n" % count)
 
     @classmethod
     def load(cls, path):
@@ -166,7 +165,7 @@ class WordVocabulary:
                 word, _, count = line.rstrip(b"\r\n").rpartition(b" ")
                 if not word or not count.isdigit():
                     raise ValueError(f"{path}, line {number} must be `word count`: {line[:80]!r}")
-                words.append(as_word(word))
+                words.append(to_text(word))
                 counts.append(int(count))
         if not words:
             raise ValueError(f"{path} holds no words")

@@ -6,7 +6,8 @@ import numpy as np
 
 from kctx.ngrams.suffix_order import find
 from kctx.ngrams.tables import BackoffTables
-from kctx.ngrams.text import END, SPECIAL_WORDS, START, to_text
+from kctx.ngrams.text import END, SPECIAL_WORDS, START
+from kctx.words import to_text
 
 # What KenLM gives `<unk>` where the file lists none.
 _UNLISTED = -100.0

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from kctx.ngrams.arpa_joining import joined
 from kctx.ngrams.arpa_lines import Lines
-from kctx.ngrams.text import to_text
+from kctx.words import to_text
 
 MAX_ARPA_ORDER = 6
 _SPACES = bytes.maketrans(b"\t\n\r", b"   ")

@@ -14,7 +14,8 @@ Words get their ids in the order of their bytes, since workers know no first app
 from kctx.arguments import check_count
 from kctx.files import unpacked
 from kctx.ngrams.counts import NGramCounts
-from kctx.ngrams.text import SPECIAL_WORDS, split_words, to_bytes, to_text
+from kctx.ngrams.text import SPECIAL_WORDS, split_words
+from kctx.words import to_bytes, to_text
 
 
 def padded_ngrams(line, order, known=None, special_words="error", empty_lines=True):

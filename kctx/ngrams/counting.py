@@ -6,7 +6,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from kctx.arguments import check_count
 from kctx.ngrams.counts import NGramCounts, orders_of
 from kctx.ngrams.sorted_runs import SortedRuns
-from kctx.ngrams.text import BLOCK_BYTES, Ids, WordIds, blocks_of, checked_source, to_text
+from kctx.ngrams.text import BLOCK_BYTES, Ids, WordIds, blocks_of, checked_source
+from kctx.words import to_text
 
 MAX_ORDER = 6
 _DEFAULT_MEMORY = 2 << 30

@@ -7,7 +7,8 @@ import numpy as np
 
 from kctx.arguments import check_count
 from kctx.ngrams.suffix_order import find, sorted_rows
-from kctx.ngrams.text import SPECIAL_WORDS, START, checked_word, to_bytes, to_text
+from kctx.ngrams.text import SPECIAL_WORDS, START, checked_word
+from kctx.words import to_bytes, to_text
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from kctx.files import unpacked
+from kctx.words import to_bytes, to_text
 
 UNKNOWN, START, END = 0, 1, 2
 SPECIAL_WORDS = (b"<unk>", b"<s>", b"</s>")
@@ -22,26 +23,6 @@ BLOCK_BYTES = 1 << 23
 
 _TOKEN = re.compile(rb"[^ \t\r\n]+|\n")
 _SEPARATORS = b" \t\r\n"
-
-
-def to_bytes(word):
-    """The bytes of a word or text; lone surrogates stand for bytes that were not UTF-8."""
-    if isinstance(word, bytes):
-        return word
-    if not isinstance(word, str):
-        raise ValueError(f"A text must be str or bytes. Received: {word!r}")
-    try:
-        return word.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"A text holds a surrogate that stands for no byte, at position {error.start}. "
-            f"Received: {word[:80]!r}"
-        ) from error
-
-
-def to_text(word):
-    """A word as str, from which `to_bytes` makes the same bytes again."""
-    return word.decode("utf-8", "surrogateescape")
 
 
 def split_words(text):

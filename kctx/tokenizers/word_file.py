@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kctx.files import whole_file
+from kctx.words import to_bytes, to_text
 
 _ESCAPES = ((b"\\", b"\\\\"), (b"\n", b"\\n"), (b"\r", b"\\r"))
 
@@ -16,7 +17,7 @@ def write_words(words, path):
     """
     with whole_file(path) as file:
         for word in words:
-            data = word.encode("utf-8", "surrogateescape")
+            data = to_bytes(word)
             for plain, escaped in _ESCAPES:
                 data = data.replace(plain, escaped)
             file.write(data + b"\n")
@@ -37,7 +38,7 @@ def read_words(path):
     lines = data.split(b"\n")[:-1]
     if b"\\" in data:
         lines = [_unescaped(line, path, number) for number, line in enumerate(lines, 1)]
-    return [line.decode("utf-8", "surrogateescape") for line in lines]
+    return [to_text(line) for line in lines]
 
 
 def _unescaped(line, path, number):

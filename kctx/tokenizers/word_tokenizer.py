@@ -8,6 +8,7 @@ from kctx.files import read_json, write_json
 from kctx.tokenizers.text_input import as_text_tensor, with_rank
 from kctx.tokenizers.white_space import lower, split_at_white_space, white_space_offsets
 from kctx.tokenizers.word_file import read_words, write_words
+from kctx.words import to_bytes
 
 
 class WordTokenizer:
@@ -38,7 +39,7 @@ class WordTokenizer:
             twice = next(word for word in self.words if word in seen or seen.add(word))
             raise ValueError(f"`words` must differ from each other. Received twice: {twice!r}")
         with tf.init_scope():
-            keys = tf.constant([word.encode("utf-8", "surrogateescape") for word in self.words])
+            keys = tf.constant([to_bytes(word) for word in self.words])
             ids = tf.range(self.first_id, self.vocabulary_size, dtype=tf.int32)
             self._table = tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(keys, ids), self.unknown_id

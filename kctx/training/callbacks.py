@@ -51,12 +51,12 @@ class Progress(StepCallback):
         self.tokens_per_batch = tokens_per_batch
         self.every = every
         self._values = {}
-        self._since = None
+        self._since = self._stepped = None
 
-    def _renew(self):
+    def _renew(self, now=None):
         self.sync()
         self._values["learning_rate"] = float(self.model.optimizer.learning_rate)
-        now = time.perf_counter()
+        now = time.perf_counter() if now is None else now
         if self.tokens_per_batch and self._since is not None and self.step > self._since[0]:
             steps, seconds = self.step - self._since[0], now - self._since[1]
             self._values["tokens_per_second"] = steps * self.tokens_per_batch / seconds
@@ -71,10 +71,13 @@ class Progress(StepCallback):
     def on_step(self, logs):
         if self._since is None or self.step % self.every == 0:
             self._renew()
+        self._stepped = time.perf_counter()
         logs.update(self._values)
 
     def on_epoch_end(self, epoch, logs=None):
-        self._renew()  # the row of a log that ends here must not show an earlier step's rate
+        # The row of a log that ends here must not show an earlier step's rate, nor the time of an
+        # evaluation that a callback made since.
+        self._renew(self._stepped)
         logs.update(self._values)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from kctx.files import read_json, replaced_folder, write_json
 from kctx.vectors.subword_table import SubwordRows
-from kctx.vectors.subwords import Subwords, to_bytes, to_text
+from kctx.vectors.subwords import Subwords
 from kctx.vectors.tables import DenseTable, Int8Table, stored_as
+from kctx.words import to_bytes, to_text
 
 FORMAT = 1
 CONFIG = "vectors.json"

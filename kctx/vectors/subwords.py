@@ -14,6 +14,7 @@ Bojanowski et al., 2017, section 3.2; Joulin et al., 2017, section 2 (n-grams of
 import numpy as np
 
 from kctx.arguments import check_count
+from kctx.words import to_bytes, to_text
 
 END_OF_SENTENCE = "</s>"  # the token that stands for the end of a line; it has no n-grams
 _END_BYTES = b"</s>"
@@ -24,16 +25,6 @@ _WORDS_AT_ONCE = 8192
 # A longer run of bytes is hashed by itself; no valid character is longer.
 _MAX_CHARACTER_BYTES = 4
 _MAX_TOKEN_BYTES = 64
-
-
-def to_bytes(word):
-    """The bytes of a word; a str holds bytes that are not UTF-8 as lone surrogates."""
-    return word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape")
-
-
-def to_text(data):
-    """A word as str, from which `to_bytes` brings back every byte."""
-    return data.decode("utf-8", "surrogateescape")
 
 
 def fnv1a(data, seed=_SEED):

@@ -16,6 +16,7 @@ from kctx.vectors.neighbours import (
 )
 from kctx.vectors.subword_table import SubwordRows, means_of_rows
 from kctx.vectors.tables import DenseTable, as_table, check_storage, stored_as
+from kctx.words import to_text
 
 _WHITESPACE = "\t\n\v\f\r "
 _NO_SUBWORDS = (
@@ -142,7 +143,7 @@ class Vectors:
 
     def get(self, words):
         """Vectors of many words at once: list of str -> (N, D) float32; raises as `[]` does."""
-        words = [w.decode("utf-8", "surrogateescape") if isinstance(w, bytes) else w for w in words]
+        words = [to_text(w) if isinstance(w, bytes) else w for w in words]
         places = np.fromiter((self._index.get(w, -1) for w in words), np.int64, len(words))
         outside = np.flatnonzero(places < 0)
         if not len(outside):

@@ -10,7 +10,7 @@ import pytest
 
 from kctx.convert import FastTextArguments, FastTextFile, load_vectors, save_vectors
 from kctx.vectors import FastTextPredictor, Vectors
-from kctx.vectors.subwords import to_text
+from kctx.words import to_text
 
 pytestmark = pytest.mark.once
 

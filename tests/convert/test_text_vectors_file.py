@@ -7,7 +7,7 @@ import pytest
 
 from kctx import Vectors
 from kctx.convert import load_vectors, save_vectors
-from kctx.vectors.subwords import to_text
+from kctx.words import to_text
 
 pytestmark = pytest.mark.once
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from kctx.data import id_corpus, word_vocabulary
-from kctx.data.text_blocks import ALL_WHITE_SPACE, as_bytes, as_word, split_tokens, text_blocks
+from kctx.data.text_blocks import ALL_WHITE_SPACE, split_tokens, text_blocks
 from kctx.data.word_vocabulary import WordVocabulary
+from kctx.words import to_bytes, to_text
 
 pytestmark = pytest.mark.once
 
@@ -79,7 +80,7 @@ def test_any_bytes(tmp_path):
     expected = {"a": 1, "a\udcff": 1, "\udce4\udcb8": 1, "nul\0word": 1, long: 1, "end": 1}
     assert dict(zip(made.words, made.counts.tolist(), strict=True)) == {**expected, "</s>": 2}
     assert made.num_lines == 5
-    assert all(as_word(as_bytes(word)) == word for word in made.words)
+    assert all(to_text(to_bytes(word)) == word for word in made.words)
     assert "nul" in WordVocabulary.train(path, min_count=1, white_space=ALL_WHITE_SPACE)
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from kctx.ngrams import count_ngrams, count_words
-from kctx.ngrams.text import Ids, WordIds, blocks_of, to_bytes, to_text
+from kctx.ngrams.text import Ids, WordIds, blocks_of
+from kctx.words import to_bytes, to_text
 
 pytestmark = pytest.mark.once
 

@@ -7,7 +7,7 @@ import pytest
 
 from kctx.convert import FastTextFile, load_vectors, save_vectors
 from kctx.vectors import FastTextPredictor
-from kctx.vectors.subwords import to_text
+from kctx.words import to_text
 from tests.parity.fasttext_texts import OUTSIDE, RAW, TEXTS
 
 pytestmark = pytest.mark.once

@@ -5,11 +5,12 @@ import pytest
 import tensorflow as tf
 
 from kctx import preprocessors
-from kctx.data.text_blocks import ALL_WHITE_SPACE, as_word, split_tokens
+from kctx.data.text_blocks import ALL_WHITE_SPACE, split_tokens
 from kctx.preprocessors import WordsPreprocessor
 from kctx.tokenizers import WordTokenizer
 from kctx.tokenizers.white_space import lower, split_at_white_space
 from kctx.tokenizers.word_file import read_words, write_words
+from kctx.words import to_text
 
 pytestmark = pytest.mark.once
 
@@ -106,7 +107,7 @@ def test_word_files(tmp_path):
     generator = np.random.default_rng(1)
     alphabet = np.frombuffer(b"\\\\nr\n\r\xff\xc3ab", np.uint8)
     words = [
-        as_word(alphabet[generator.integers(0, len(alphabet), size)].tobytes())
+        to_text(alphabet[generator.integers(0, len(alphabet), size)].tobytes())
         for size in generator.integers(0, 9, 500)
     ]
     write_words(words, tmp_path / "words.txt")

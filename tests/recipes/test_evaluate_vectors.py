@@ -7,7 +7,7 @@ import pytest
 
 from kctx import Vectors
 from kctx.convert import save_vectors
-from kctx.vectors.subwords import to_text
+from kctx.words import to_text
 from recipes.evaluate_vectors import Config, main
 
 pytestmark = pytest.mark.once

@@ -1,6 +1,8 @@
 import csv
 import math
+import time
 
+import keras
 import numpy as np
 import pytest
 import small_run
@@ -47,6 +49,17 @@ def test_learning_rate_and_throughput(tmp_path):
     rates = [float(row["learning_rate"]) for row in rows]
     assert rates == pytest.approx([0.012, 0.017, 0.0155, 0.014], rel=1e-6)
     assert all(float(row["tokens_per_second"]) > 0 for row in rows)
+
+
+def test_throughput_leaves_out_what_other_callbacks_evaluate(tmp_path):
+    class Evaluation(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            time.sleep(2)
+
+    log = CSVLog(tmp_path / "log.csv", every=5)
+    fit([Evaluation(), Progress(tokens_per_batch=48, every=5), log])
+    last = read(tmp_path / "log.csv")[-1]  # of the steps behind the last whole interval
+    assert float(last["tokens_per_second"]) > 5 * 48 / 2
 
 
 def test_progress_bar_shows_them(capsys):

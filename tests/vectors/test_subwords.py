@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from kctx.vectors import Subwords, hash_tokens, word_ngram_ids
-from kctx.vectors.subwords import fnv1a, to_bytes, to_text
+from kctx.vectors.subwords import fnv1a
+from kctx.words import to_bytes, to_text
 
 pytestmark = pytest.mark.once
 

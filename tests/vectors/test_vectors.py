@@ -5,7 +5,7 @@ import pytest
 
 from kctx import Vectors
 from kctx.vectors import Subwords
-from kctx.vectors.subwords import to_text
+from kctx.words import to_text
 
 pytestmark = pytest.mark.once
 
