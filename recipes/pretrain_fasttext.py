@@ -154,7 +154,8 @@ def make_vectors(config, texts):
     """Vocabulary, model and stream of word vectors; the text's ids are kept for a resume."""
     vocabulary_file, ids_file = config.output / "vocab.txt", config.output / "ids.bin"
     split = {"white_space": data.ALL_WHITE_SPACE}
-    if config.resume and vocabulary_file.is_file() and ids_file.is_file():
+    resumed = config.resume and training.has_checkpoint(config.output / "checkpoints")
+    if resumed and vocabulary_file.is_file() and ids_file.is_file():
         vocabulary, corpus = data.WordVocabulary.load(vocabulary_file), data.IdCorpus.open(ids_file)
     else:
         vocabulary = data.WordVocabulary.train(

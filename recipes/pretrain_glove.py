@@ -75,7 +75,8 @@ def make_records(config, texts):
     """Vocabulary and shuffled counts of the corpus, from an earlier try if there is one."""
     vocabulary_file = config.output / "vocab.txt"
     counts, shuffled = (config.output / f"cooccurrence{x}.bin" for x in ("", ".shuf"))
-    if config.resume and vocabulary_file.is_file() and shuffled.is_file():
+    resumed = config.resume and training.has_checkpoint(config.output / "checkpoints")
+    if resumed and vocabulary_file.is_file() and shuffled.is_file():
         vocabulary = data.WordVocabulary.load(vocabulary_file)
         return vocabulary, data.open_cooccurrences(shuffled, words=vocabulary.words)
     memory = round(config.memory * (1 << 30))

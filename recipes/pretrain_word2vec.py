@@ -88,8 +88,7 @@ class Config:
 def make_corpus(config, texts):
     """Vocabulary and ids of the text; those of an earlier try if it will be gone on with."""
     vocabulary_file, ids_file = config.output / "vocab.txt", config.output / "ids.bin"
-    # Without a checkpoint nothing would tell whether they are of this text and these options.
-    resumed = config.resume and any((config.output / "checkpoints").glob("step-*"))
+    resumed = config.resume and training.has_checkpoint(config.output / "checkpoints")
     if resumed and vocabulary_file.is_file() and ids_file.is_file():
         return data.WordVocabulary.load(vocabulary_file), data.IdCorpus.open(ids_file)
     if config.phrase_thresholds:

@@ -8,7 +8,7 @@ from kctx.training.callbacks import (
     TensorBoardLog,
     tokens_per_batch,
 )
-from kctx.training.checkpoints import Checkpoints, refuse_used
+from kctx.training.checkpoints import Checkpoints, has_checkpoint, refuse_used
 from kctx.training.exponential_moving_average import ExponentialMovingAverage
 from kctx.training.fit_steps import fit_steps
 from kctx.training.gradual_unfreezing import GradualUnfreezing
@@ -45,6 +45,7 @@ __all__ = [
     "default_jit",
     "fit_steps",
     "init_from",
+    "has_checkpoint",
     "layer_groups",
     "layerwise_rates",
     "refuse_used",

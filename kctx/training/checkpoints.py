@@ -128,6 +128,15 @@ def restore_random_states(states):
             torch.cuda.set_rng_state(torch.from_numpy(states[f"cuda:{i}"]), i)
 
 
+def has_checkpoint(folder):
+    """Whether a folder holds a checkpoint, from which a run can be resumed.
+
+    What a recipe has made of its input before the first one, only the checkpoint can vouch for: it
+    knows the options. Without one it is made anew.
+    """
+    return bool(checkpoint_files.step_folders(folder))
+
+
 def refuse_used(folder):
     """Raises a `ValueError` if a folder holds checkpoints, which a new run would mix with its own.
 

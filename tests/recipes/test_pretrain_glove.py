@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -93,6 +94,14 @@ def test_killed_and_resumed_gives_the_same(recipe, corpus, whole, tmp_path):
     run(recipe, corpus, folder, resume=True)
     assert losses(folder) == losses(whole)
     assert (folder / "vectors.bin").read_bytes() == (whole / "vectors.bin").read_bytes()
+
+
+def test_counts_that_no_checkpoint_vouches_for_are_made_anew(recipe, corpus, whole, tmp_path):
+    folder = tmp_path / "glove"
+    shutil.copytree(whole, folder, ignore=shutil.ignore_patterns("checkpoints"))
+    run(recipe, corpus, folder, resume=True, window=1, epochs=1)
+    counted = [json.loads((x / "metrics.json").read_text("utf-8")) for x in (whole, folder)]
+    assert counted[1]["records"] < counted[0]["records"]
 
 
 def test_bad_input(recipe, corpus, tmp_path):
