@@ -1,9 +1,6 @@
 """From word vectors to a classifier that answers raw text, served or not: the same answers."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +10,9 @@ from kctx import export, heads, models, preprocessors, presets, training
 from kctx.data import Examples, ExampleStream
 from kctx.vectors import SubwordRows, Subwords, SubwordTable, Vectors
 from kctx.vectors.tables import as_table
+from kctx_cli.main import main
+from tests.recipes import scripts
 
-ROOT = Path(__file__).resolve().parent.parent
 LABELS = ["bad", "good"]
 WORDS = ["the", "good", "bad", "film", "caf\udce9", "日本", "a\\b", "und", "."]
 TEXTS = [
@@ -151,13 +149,6 @@ def test_served_answers_are_those_of_the_model(tmp_path, kind):
     assert "Nothing but TensorFlow" in (folder / "assets.extra" / "README.md").read_text("utf-8")
 
 
-def run(*command):
-    command = [sys.executable, *map(str, command)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert result.returncode == 0, result.stderr[-3000:]
-    return result.stdout
-
-
 @pytest.mark.once
 def test_recipes_from_vectors_to_the_server(tmp_path):
     presets.from_vectors(tmp_path / "vectors", make_vectors(subwords=True))
@@ -167,8 +158,8 @@ def test_recipes_from_vectors_to_the_server(tmp_path):
     train = tmp_path / "train.tsv"
     train.write_text("text\tlabel\n" + "\n".join(lines) + "\n", encoding="utf-8")
     output = tmp_path / "run"
-    run(
-        ROOT / "recipes" / "finetune_classification.py",
+    scripts.run(
+        "finetune_classification",
         *("--encoder", tmp_path / "vectors", "--train", train, "--text", "text"),
         *("--label", "label", "--epochs", 2, "--batch-size", 8, "--output", output),
         *("--learning-rate", 0.05, "--sequence-length", 16),
@@ -176,7 +167,7 @@ def test_recipes_from_vectors_to_the_server(tmp_path):
     text_model = presets.load(output / "preset")
     expected = text_model.predict(TEXTS)
     served = ("--name", "films", "--saved-models", tmp_path / "s")
-    run("-m", "kctx_cli.main", "export", output / "preset", *served)
+    main(["export", str(output / "preset"), *map(str, served)])
     signatures = tf.saved_model.load(str(tmp_path / "s" / "films" / "1")).signatures
     found = signatures["serving_default"](text=tf.constant(TEXTS))
     np.testing.assert_allclose(found["score"], [answer["score"] for answer in expected], atol=1e-5)

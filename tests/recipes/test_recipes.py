@@ -4,39 +4,20 @@ import csv
 import os
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from kctx import presets
+from tests.recipes.scripts import command, refused, run
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 TINY = ("--num-layers", "1", "--hidden-dim", "16", "--num-heads", "2", "--intermediate-dim", "32")
 SETTINGS = (
     *("--size", "tiny", *TINY, "--vocabulary-size", "200", "--batch-size", "4"),
     *("--sequence-length", "32", "--max-predictions", "5", "--steps", "24", "--save-every", "4"),
 )
-
-
-def command(recipe, *arguments):
-    return [sys.executable, ROOT / "recipes" / f"{recipe}.py", *map(str, arguments)]
-
-
-def run(recipe, *arguments):
-    result = subprocess.run(command(recipe, *arguments), capture_output=True, text=True, cwd=ROOT)
-    assert result.returncode == 0, result.stderr[-3000:]
-    return result.stdout
-
-
-def refused(recipe, *arguments):
-    """What a recipe says when it stops with an error."""
-    result = subprocess.run(command(recipe, *arguments), capture_output=True, text=True, cwd=ROOT)
-    assert result.returncode != 0
-    return result.stderr
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +155,12 @@ def test_fill_mask(pretrained):
 
 def test_clear_errors_before_any_training(corpus, tmp_path):
     output = ("--output", tmp_path / "run", *SETTINGS)
-    assert "No file matches" in refused("pretrain_bert", "--corpus", tmp_path / "*.txt", *output)
+    absent = ("--corpus", tmp_path / "*.txt")
+    process = subprocess.run(
+        command("pretrain_bert", *absent, *output), capture_output=True, text=True
+    )
+    assert process.returncode == 2 and "Traceback" not in process.stderr
+    assert "\nerror: No file matches" in f"\n{process.stderr}"
     (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
     message = refused("pretrain_bert", "--corpus", tmp_path / "empty.txt", *output)
     assert "The corpus is empty" in message
