@@ -6,14 +6,13 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from kctx import kernels
 from kctx.arguments import check_choice, check_count
 from kctx.data.ahead import ahead
+from kctx.data.label_targets import OBJECTIVES, LabelTargets, within_runs
 from kctx.data.step_stream import StepStream
-from kctx.data.word_sampling import NoiseTable, noise_probabilities
-from kctx.vectors.huffman import huffman_tree
 
 _FILL = 256  # numbers of features are rounded up to it, so that few shapes are compiled
-OBJECTIVES = ("softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all")
 
 
 class LabelledStream(StepStream):
@@ -24,11 +23,13 @@ class LabelledStream(StepStream):
         label_counts: int64 (L,), how often each label occurs.
         objective: one of "softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all".
         epochs: int. Default 5.
-        learning_rate: of the first step; falls to 0 at the end of the last epoch. Default 0.1.
+        learning_rate: of the first step; falls with each to 0 at the end of the last epoch.
+            Default 0.1.
         num_negatives: k, int, for negative sampling. Default 5.
         step_lines: B, int, lines of a step. Default: 128, or fewer, so that an epoch has at least
             64 steps.
-        steps: S, int, steps of a batch. Default 8.
+        steps: S, int, steps of a batch. Default: 64 where kernels train, see `kctx.kernels`, whose
+            steps take less time than what `fit` does around each batch; else 8.
         seed: int.
 
     Attributes:
@@ -45,11 +46,13 @@ class LabelledStream(StepStream):
         learning_rate=0.1,
         num_negatives=5,
         step_lines=None,
-        steps=8,
+        steps=None,
         seed=0,
     ):
         if step_lines is None:
             step_lines = max(1, min(128, len(lines) // 64))
+        if steps is None:
+            steps = 64 if objective in kernels.LABEL_OBJECTIVES and kernels.usable() else 8
         for name, value, least in (
             ("epochs", epochs, 1),
             ("step_lines", step_lines, 1),
@@ -71,7 +74,7 @@ class LabelledStream(StepStream):
                 "`lines` must hold a line with a label and a known word. "
                 f"Received: none, {lines.num_skipped} were left out"
             )
-        self.lines, self.num_labels, self.objective = lines, len(label_counts), objective
+        self.lines, self.objective = lines, objective
         self.epochs, self.learning_rate = epochs, learning_rate
         self.num_negatives, self.step_lines, self.steps = num_negatives, step_lines, steps
         self.seed = seed
@@ -85,10 +88,7 @@ class LabelledStream(StepStream):
         # Nearly all steps have no more features than this, and so the same shape.
         usual = step_lines * lengths.mean() + 5 * math.sqrt(step_lines) * lengths.std()
         self._usual_features = int(usual)
-        if objective == "hierarchical_softmax":
-            self._tree = huffman_tree(label_counts)
-        elif objective == "negative_sampling":
-            self._noise = NoiseTable(noise_probabilities(label_counts, 0.5))
+        self._targets = LabelTargets(lines, label_counts, objective, num_negatives)
 
     def dataset(self, prefetch=8):
         """`tf.data.Dataset` of dicts, beginning where the stream was restored to.
@@ -112,7 +112,41 @@ class LabelledStream(StepStream):
         """Yields what `dataset` does as `(dict of arrays,)`, without tf.data."""
         return ahead(((batch,) for batch in self._batches(self.first_step)), 2)
 
+    def line_batches(self):
+        """Yields the batches of `batches` for kernels: which lines, in place of copies of them.
+
+        Each is `(dict of arrays,)`: `numbers` int64 (M,), the lines of the steps, one after the
+        other; `bounds` int64 (S + 1,), where each step begins and the last one ends;
+        `label_bounds` int64 (M, 2), first and last + 1 place in `label_ids` of each line's labels,
+        of which all but one are left out where one is drawn; `rate` float32 (S,); and, always the
+        same, `rows`, `offsets`, `label_ids` of `LabelledLines` and `row_shares` float32 (V,), the
+        mean share of each row in the features of a line.
+
+        Raises:
+            ValueError: no kernel knows the objective.
+        """
+        check_choice("objective", self.objective, kernels.LABEL_OBJECTIVES)
+        lines = self.lines
+        for numbers, rates, draws in self._parts(self.first_step):
+            sizes = [len(part) for part in np.array_split(numbers, self.steps)]
+            batch = {
+                "numbers": numbers,
+                "bounds": np.concatenate([[0], np.cumsum(sizes)]),
+                "label_bounds": self._targets.bounds(numbers, draws),
+                "rate": rates,
+                "rows": lines.rows,
+                "offsets": lines.offsets,
+                "label_ids": lines.label_ids,
+                "row_shares": self._shares,
+            }
+            yield (batch,)
+
     def _batches(self, first):
+        return (self._batch(*part) for part in self._parts(first))
+
+    def _parts(self, first):
+        """(lines, rate of each step, random generator) of each batch."""
+        within_batch = np.arange(self.steps) / self.steps
         first_epoch, offset = divmod(first, self.steps_per_epoch)
         for epoch in range(first_epoch, self.epochs):
             order = np.random.default_rng([self.seed, epoch]).permutation(len(self.lines))
@@ -120,11 +154,12 @@ class LabelledStream(StepStream):
             shares = np.array_split(order, self.steps_per_epoch)
             for within in range(offset, self.steps_per_epoch):
                 draws = np.random.default_rng([self.seed, epoch, within])
-                progress = (epoch * self.steps_per_epoch + within) / self.total_steps
-                yield self._batch(shares[within], self.learning_rate * (1 - progress), draws)
+                done = epoch * self.steps_per_epoch + within + within_batch
+                rates = self.learning_rate * (1 - done / self.total_steps)
+                yield shares[within], rates.astype(np.float32), draws
             offset = 0
 
-    def _batch(self, numbers, rate, draws):
+    def _batch(self, numbers, rates, draws):
         steps = [self._step(part, draws) for part in np.array_split(numbers, self.steps)]
         most = max(self._usual_features, *(len(step["features"]) for step in steps))
         most = -(-most // _FILL) * _FILL
@@ -136,12 +171,12 @@ class LabelledStream(StepStream):
             )
         batch = {name: np.stack([step[name] for step in steps]) for name in steps[0]}
         batch["shares"] = self._shares[batch["features"]]
-        return {**batch, "rate": np.full(self.steps, rate, np.float32)}
+        return {**batch, "rate": rates}
 
     def _step(self, numbers, draws):
         lines, size = self.lines, self.step_lines
         lengths = lines.offsets[numbers + 1] - lines.offsets[numbers]
-        within = _within(lengths)
+        within = within_runs(lengths)
         sizes = np.ones(size, np.float32)
         sizes[: len(numbers)] = lengths
         rows, labels, weights = self._targets(numbers, draws)
@@ -155,41 +190,6 @@ class LabelledStream(StepStream):
             "weights": np.pad(weights, filled),
         }
 
-    def _targets(self, numbers, draws):
-        """(rows int32, labels float32, weights float32), each (N, R)."""
-        lines = self.lines
-        first = lines.label_offsets[numbers]
-        counts = lines.label_offsets[numbers + 1] - first
-        every = np.tile(np.arange(self.num_labels, dtype=np.int32), (len(numbers), 1))
-        if self.objective == "one_vs_all":
-            labels = np.zeros((len(numbers), self.num_labels), np.float32)
-            flat = lines.label_ids[np.repeat(first, counts) + _within(counts)]
-            labels[np.repeat(np.arange(len(numbers)), counts), flat] = 1
-            return every, labels, np.ones_like(labels)
-        # Of several labels one is drawn.
-        drawn = (draws.random(len(numbers)) * counts).astype(np.int64)
-        label = lines.label_ids[first + drawn]
-        if self.objective == "softmax":
-            labels = (every == label[:, None]).astype(np.float32)
-            return every, labels, np.ones_like(labels)
-        if self.objective == "hierarchical_softmax":
-            points, codes = self._tree.points[label], self._tree.codes[label]
-            weights = (points >= 0).astype(np.float32)
-            return np.maximum(points, 0), np.maximum(codes, 0).astype(np.float32), weights
-        negatives = self._noise.draw(draws, (len(numbers), self.num_negatives))
-        # One that is the label is drawn again in the reference; so often that it hardly remains.
-        for _ in range(20):
-            same = negatives == label[:, None]
-            if not same.any():
-                break
-            negatives[same] = self._noise.draw(draws, int(same.sum()))
-        rows = np.concatenate([label[:, None], negatives], axis=1)
-        labels = np.zeros(rows.shape, np.float32)
-        labels[:, 0] = 1
-        weights = np.ones_like(labels)
-        weights[:, 1:] = negatives != label[:, None]
-        return rows, labels, weights
-
     def fingerprint(self):
         """What must be equal for the batches to be the same."""
         digest = hashlib.sha256(self.lines.rows.tobytes())
@@ -199,8 +199,3 @@ class LabelledStream(StepStream):
             "lines_sha256": digest.hexdigest(),
             **{name: getattr(self, name) for name in settings.split()},
         }
-
-
-def _within(lengths):
-    """0, 1, .. for each of several runs, one after the other."""
-    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -9,6 +9,9 @@ import importlib.util
 
 import keras
 
+# Objectives of `kctx.models.FastTextClassifier` that have a kernel: those that score all labels.
+LABEL_OBJECTIVES = ("softmax", "one_vs_all")
+
 
 def installed():
     """Whether Numba is installed."""

@@ -22,3 +22,18 @@ def in_memory(variable):
 def arrays(batch):
     """A dict of tensors under torch on a CPU, or of arrays, as arrays."""
     return {name: np.asarray(value) for name, value in batch.items()}
+
+
+def shared_tensors(batches):
+    """`(dict of arrays,)` of each batch as tensors of torch that share the arrays' memory.
+
+    Of arrays Keras makes copies, of a tree or a text too, which stand in every batch.
+    """
+    import torch
+
+    def shared(value):
+        writable = isinstance(value, np.ndarray) and value.flags.writeable
+        return torch.from_numpy(value) if writable else value
+
+    for (batch,) in batches:
+        yield ({name: shared(value) for name, value in batch.items()},)

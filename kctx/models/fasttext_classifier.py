@@ -5,7 +5,7 @@ from keras import ops
 
 from kctx import kernels
 from kctx.arguments import check_choice, check_count
-from kctx.kernels.host_memory import arrays, in_memory
+from kctx.kernels.host_memory import arrays, in_memory, shared_tensors
 from kctx.layers.bags import add_to_bags, bag_sums
 from kctx.layers.sparse_rows import add_rows, read_rows
 from kctx.models.sparse_model import SparseModel
@@ -68,12 +68,25 @@ class FastTextClassifier(SparseModel):
             shape=(num_labels, dim), initializer="zeros", dtype="float32", name="output_table"
         )
         self._finish()
-        # Kernels score all labels.
-        self.by_kernel = kernels.usable() and objective in ("softmax", "one_vs_all")
+        self.by_kernel = kernels.usable() and objective in kernels.LABEL_OBJECTIVES
+
+    def batches_of(self, stream):
+        if stream.objective != self.objective:
+            raise ValueError(
+                f"The stream must have the model's objective, {self.objective!r}. "
+                f"Received: objective={stream.objective!r}"
+            )
+        if self.by_kernel:
+            return shared_tensors(stream.line_batches())
+        return super().batches_of(stream)
 
     def update(self, batch):
-        """One batch of `kctx.data.LabelledStream`: its steps, one after the other."""
-        if self.by_kernel:
+        """One batch of `kctx.data.LabelledStream`: its steps, one after the other.
+
+        Args:
+            batch: of its `batches`, or for kernels of its `line_batches`.
+        """
+        if "numbers" in batch:
             return self._update_by_kernel(batch)
         losses, counts = [], []
         for step in range(batch["sizes"].shape[0]):

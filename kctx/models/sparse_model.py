@@ -5,6 +5,8 @@ import math
 import keras
 from keras import ops
 
+from kctx.kernels.host_memory import shared_tensors
+
 
 class SparseModel(keras.Model):
     """A model trained by `fit` without gradients of the size of its tables.
@@ -48,11 +50,18 @@ class SparseModel(keras.Model):
             FloatingPointError: the loss is NaN or infinite, as after a rate that is too high.
         """
         if hasattr(x, "batches"):
-            x = x.dataset() if keras.config.backend() == "tensorflow" else x.batches()
+            x = self.batches_of(x)
         kwargs.setdefault("shuffle", False)
         # First, so that no other callback writes what went wrong.
         kwargs["callbacks"] = [_StopOnNonFinite(), *(kwargs.get("callbacks") or [])]
         return super().fit(x, **kwargs)
+
+    def batches_of(self, stream):
+        """What `fit` trains on of a stream of `kctx.data`."""
+        if keras.config.backend() == "tensorflow":
+            return stream.dataset()
+        batches = stream.batches()
+        return shared_tensors(batches) if keras.config.backend() == "torch" else batches
 
     def non_finite_error(self, loss):
         """The error of a loss that is not finite; the variables are up to date."""

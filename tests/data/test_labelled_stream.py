@@ -121,10 +121,43 @@ def test_dataset_gives_the_same(objective):
             np.testing.assert_array_equal(one[name], other[name])
 
 
+@pytest.mark.parametrize("objective", ["softmax", "one_vs_all"])
+def test_batches_for_kernels_are_the_same(objective):
+    """Line after line: the same features, sizes, labels and rates; after a resume, too."""
+    lines = [*LINES, *[(["a", "c"], ["w0"])] * 9]
+    whole = [stream_of(objective, lines, epochs=3, steps=4) for _ in range(2)]
+    whole[1].restore(whole[1].state_at(3))
+    for stream in whole:
+        plain, made = batches(stream), [batch for (batch,) in stream.line_batches()]
+        assert len(made) == len(plain) == stream.total_steps - stream.first_step
+        for batch, expected in zip(made, plain, strict=True):
+            np.testing.assert_array_equal(batch["rate"], expected["rate"])
+            assert batch["bounds"][0] == 0 and batch["bounds"][-1] == len(batch["numbers"])
+            places = iter(zip(batch["numbers"], batch["label_bounds"], strict=True))
+            for step, number in enumerate(np.diff(batch["bounds"])):
+                assert number == expected["weights"][step].any(axis=1).sum()
+                for line in range(number):
+                    i, (begin, end) = next(places)
+                    rows = batch["rows"][slice(*batch["offsets"][i : i + 2])]
+                    wanted = expected["feature_lines"][step] == line
+                    np.testing.assert_array_equal(rows, expected["features"][step][wanted])
+                    shares = batch["row_shares"][rows]
+                    np.testing.assert_array_equal(shares, expected["shares"][step][wanted])
+                    labels = np.flatnonzero(expected["labels"][step, line])
+                    assert sorted(batch["label_ids"][begin:end]) == labels.tolist()
+
+
+@pytest.mark.parametrize("objective", ["hierarchical_softmax", "negative_sampling"])
+def test_batches_for_kernels_need_an_objective_they_know(objective):
+    with pytest.raises(ValueError, match=f"must be one of .* objective='{objective}'"):
+        next(stream_of(objective).line_batches())
+
+
 def test_the_rate_falls_to_nothing():
     stream = stream_of(learning_rate=0.8)
     rates = [batch["rate"] for batch in batches(stream)]
-    np.testing.assert_allclose(rates, [[0.8 * (1 - i / 8)] * 2 for i in range(8)], rtol=1e-6)
+    expected = [[0.8 * (1 - i / 8), 0.8 * (1 - (i + 0.5) / 8)] for i in range(8)]
+    np.testing.assert_allclose(rates, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1, 1), (640, 10), (20_000, 128)])
