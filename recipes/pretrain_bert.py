@@ -26,7 +26,6 @@ from kctx import (
     command_line,
     data,
     evaluation,
-    files,
     models,
     objectives,
     preprocessors,
@@ -285,12 +284,7 @@ def main(config):
     metrics = {f"training_{k}": v[-1] for k, v in history.history.items()} if history else {}
     if held_out:
         metrics.update(evaluate(model, *held_out))
-    for name, value in metrics.items():
-        print(f"{name:<40} {value:.4f}")
-    files.write_json(config.output / "metrics.json", metrics)
-    evaluation.draw(
-        evaluation.learning_curves, config.output / "log.csv", config.output / "learning_curves.png"
-    )
+    evaluation.write_run_report(config.output, metrics)
     print(
         f"Saved {config.output / 'preset'}, to be fine-tuned, and {config.output / 'pretraining'}"
     )

@@ -26,7 +26,6 @@ more about the vectors.
 
 import dataclasses
 import json
-import time
 from pathlib import Path
 from typing import Literal
 
@@ -251,41 +250,6 @@ def make_classifier(config, lines):
     return vocabulary, subwords, model, stream
 
 
-def train(config, model, stream):
-    """Trains to the end; returns the last loss and the words a second, nothing if all is done."""
-    every = stream.steps_per_epoch
-    shown = max(1, min(100, every // 10))
-    began = time.perf_counter()
-    history = training.fit_steps(
-        model,
-        lambda: stream,
-        total_steps=stream.total_steps,
-        every=every,
-        checkpoints=training.Checkpoints(
-            config.output / "checkpoints",
-            every=every * config.save_every,
-            stream=stream,
-            fingerprint={name: getattr(config, name) for name in _OF_THE_DATA},
-        ),
-        resume=config.resume,
-        callbacks=[
-            training.WordProgress(stream.words_per_batch, stream.total_steps, shown),
-            training.CSVLog(config.output / "log.csv", shown),
-            training.TensorBoardLog(config.output / "tensorboard", shown),
-        ],
-        verbose=0,
-    )
-    if not history:
-        return {}
-    losses = history.history["loss"]
-    words = len(losses) * every * stream.words_per_batch
-    # Compilation and checkpoints included; log.csv has the rate without them.
-    return {
-        "loss": losses[-1],
-        "words_per_second": words / (time.perf_counter() - began),
-    }
-
-
 def evaluate(config, file, lines, write=True):
     """Scores on held-out lines as fastText's `test` has them; writes what was predicted, if asked.
 
@@ -350,7 +314,16 @@ def main(config):
         vocabulary, subwords, model, stream = make_vectors(config, paths)
     print(f"{model.count_params():,} parameters, {stream.steps_per_epoch:,} batches an epoch")
     metrics = {"vocabulary": len(vocabulary.words), "parameters": model.count_params()}
-    metrics.update(train(config, model, stream))
+    metrics |= training.fit_stream(
+        model,
+        stream,
+        config.output,
+        stream.total_steps,
+        stream.words_per_batch,
+        save_every=config.save_every,
+        fingerprint={name: getattr(config, name) for name in _OF_THE_DATA},
+        resume=config.resume,
+    )
     file = convert.to_fasttext_file(
         model,
         vocabulary,
@@ -374,12 +347,7 @@ def main(config):
         if held_out:
             found = evaluate(config, small, held_out, write=False)
             metrics["accuracy_quantized"] = found["accuracy"]
-    for name, value in metrics.items():
-        print(f"{name:<22} {value:,.6g}")
-    files.write_json(config.output / "metrics.json", metrics)
-    evaluation.draw(
-        evaluation.learning_curves, config.output / "log.csv", config.output / "learning_curves.png"
-    )
+    evaluation.write_run_report(config.output, metrics)
     print(f"Saved {config.output / 'model.bin'}")
 
 

@@ -14,7 +14,7 @@ into --memory are kept sorted on the disk and merged; training reads them from t
 The output folder holds vocab.txt, cooccurrence.bin and cooccurrence.shuf.bin (all as the C tools
 write them), checkpoints/, vectors/ (for `kctx.vectors.Vectors.load`), vectors.txt, vectors.bin (all
 trained numbers, as the C tool's -binary 1), log.csv, learning_curves.png, tensorboard/ and
-metrics.json, whose cost is the mean over the last epoch, or over its last steps, 100 at most.
+metrics.json, whose loss is the mean over the last epoch, or over its last steps, 100 at most.
 `evaluate_vectors.py --vectors runs/glove/vectors.txt` evaluates them.
 """
 
@@ -22,7 +22,7 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from kctx import command_line, convert, data, evaluation, files, models, training
+from kctx import command_line, convert, data, evaluation, models, training
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,31 +130,21 @@ def main(config):
         f"{parameters:,} parameters, {stream.steps_per_epoch:,} steps an epoch"
     )
     every = stream.steps_per_epoch
-    shown = min(100, every)
     counted = ("window", "symmetric", "distance_weighting", "min_count", "max_size")
-    history = training.fit_steps(
+    trained = training.fit_stream(
         model,
-        lambda: stream,
-        total_steps=every * config.epochs,
-        every=every,
-        checkpoints=training.Checkpoints(
-            config.output / "checkpoints",
-            every=every * config.save_every,
-            stream=stream,
-            fingerprint={
-                "corpus": [[Path(text).name, Path(text).stat().st_size] for text in texts],
-                **{name: getattr(config, name) for name in counted},
-            },
-        ),
+        stream,
+        config.output,
+        every * config.epochs,
+        len(records) / every,
+        what="records",
+        save_every=config.save_every,
+        log_every=min(100, every),
+        fingerprint={
+            "corpus": [[Path(text).name, Path(text).stat().st_size] for text in texts],
+            **{name: getattr(config, name) for name in counted},
+        },
         resume=config.resume,
-        callbacks=[
-            training.WordProgress(
-                len(records) / every, every * config.epochs, shown, what="records"
-            ),
-            training.CSVLog(config.output / "log.csv", shown),
-            training.TensorBoardLog(config.output / "tensorboard", shown),
-        ],
-        verbose=0,
     )
     vectors = model.vectors(vocabulary, config.part, config.unknown)
     convert.save_vectors(vectors, config.output / "vectors", format="native")
@@ -165,17 +155,9 @@ def main(config):
         "records": len(records),
         "parameters": parameters,
         "epochs": config.epochs,
+        **trained,
     }
-    if history:
-        metrics["cost"] = history.history["loss"][-1]
-        if rates := history.history.get("records_per_second"):  # not of a run of one step
-            metrics["records_per_second"] = rates[-1]
-    for name, value in metrics.items():
-        print(f"{name:<20} {value:,.6g}")
-    files.write_json(config.output / "metrics.json", metrics)
-    evaluation.draw(
-        evaluation.learning_curves, config.output / "log.csv", config.output / "learning_curves.png"
-    )
+    evaluation.write_run_report(config.output, metrics)
     print(f"Saved {config.output / 'vectors'} and {config.output / 'vectors.txt'}")
 
 

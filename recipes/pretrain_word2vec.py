@@ -24,11 +24,10 @@ runs/word2vec/vectors.bin` says more about the vectors.
 
 import dataclasses
 import os
-import time
 from pathlib import Path
 from typing import Literal
 
-from kctx import command_line, convert, data, evaluation, files, models, training
+from kctx import command_line, convert, data, evaluation, models, training
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,29 +185,16 @@ def main(config):
         f"{len(vocabulary):,} words, {vocabulary.counts.sum():,} of text, "
         f"{model.count_params():,} parameters, {stream.steps_per_epoch:,} batches an epoch"
     )
-    every = stream.steps_per_epoch
-    shown = max(1, min(100, every // 10))
-    began = time.perf_counter()
-    history = training.fit_steps(
+    trained = training.fit_stream(
         model,
-        lambda: stream,
-        total_steps=stream.total_steps,
-        every=every,
-        checkpoints=training.Checkpoints(
-            config.output / "checkpoints",
-            every=every * config.save_every,
-            stream=stream,
-            fingerprint=fingerprint(config, texts),
-        ),
+        stream,
+        config.output,
+        stream.total_steps,
+        stream.words_per_batch,
+        save_every=config.save_every,
+        fingerprint=fingerprint(config, texts),
         resume=config.resume,
-        callbacks=[
-            training.WordProgress(stream.words_per_batch, stream.total_steps, shown),
-            training.CSVLog(config.output / "log.csv", shown),
-            training.TensorBoardLog(config.output / "tensorboard", shown),
-        ],
-        verbose=0,
     )
-    seconds = time.perf_counter() - began
     vectors = model.vectors(vocabulary)
     convert.save_vectors(vectors, config.output / "vectors", format="native")
     convert.save_vectors(vectors, config.output / "vectors.bin", format="word2vec")
@@ -217,18 +203,8 @@ def main(config):
         "words": int(vocabulary.counts.sum()),
         "parameters": model.count_params(),
     }
-    if history:
-        epochs = len(history.history["loss"])
-        metrics["loss"] = history.history["loss"][-1]
-        # Compilation and checkpoints included; log.csv has the rate without them.
-        metrics["words_per_second"] = epochs * every * stream.words_per_batch / seconds
-    metrics.update(evaluate(config, vectors))
-    for name, value in metrics.items():
-        print(f"{name:<22} {'-' if value is None else f'{value:,.6g}'}")
-    files.write_json(config.output / "metrics.json", metrics)
-    evaluation.draw(
-        evaluation.learning_curves, config.output / "log.csv", config.output / "learning_curves.png"
-    )
+    metrics |= {**trained, **evaluate(config, vectors)}
+    evaluation.write_run_report(config.output, metrics)
     print(f"Saved {config.output / 'vectors'} and {config.output / 'vectors.bin'}")
 
 

@@ -19,6 +19,7 @@ from kctx.evaluation.metrics import (
 )
 from kctx.evaluation.mixture import best_mixture_weight, mixed, perplexity
 from kctx.evaluation.plots import confusion_matrix, draw, learning_curves, reliability
+from kctx.evaluation.run_report import write_run_report
 from kctx.evaluation.scatter import scatter
 from kctx.evaluation.word_map import word_map
 from kctx.evaluation.word_similarity import rare_word_pairs, read_word_pairs, word_similarity
@@ -54,4 +55,5 @@ __all__ = [
     "word_map",
     "word_overlap",
     "word_similarity",
+    "write_run_report",
 ]

@@ -11,6 +11,7 @@ from kctx.training.callbacks import (
 from kctx.training.checkpoints import Checkpoints, has_checkpoint, refuse_used
 from kctx.training.exponential_moving_average import ExponentialMovingAverage
 from kctx.training.fit_steps import fit_steps
+from kctx.training.fit_stream import fit_stream
 from kctx.training.gradual_unfreezing import GradualUnfreezing
 from kctx.training.init_from import init_from
 from kctx.training.keep_best import KeepBest
@@ -44,6 +45,7 @@ __all__ = [
     "WordProgress",
     "default_jit",
     "fit_steps",
+    "fit_stream",
     "has_checkpoint",
     "init_from",
     "layer_groups",

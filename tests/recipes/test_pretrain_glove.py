@@ -70,7 +70,7 @@ def test_all_that_it_writes(whole):
     rows = losses(whole)
     assert len(rows) == 30 and float(rows[-1][1]) < 0.7 * float(rows[0][1])
     assert metrics["records_per_second"] > 0
-    assert metrics["cost"] == pytest.approx(float(rows[-1][1]))
+    assert metrics["loss"] == pytest.approx(float(rows[-1][1]))
 
 
 def test_killed_and_resumed_gives_the_same(recipe, corpus, whole, tmp_path):
