@@ -11,6 +11,7 @@ from kctx.data.choice_formats import (
     mctest_items,
 )
 from kctx.data.example_files import clean
+from kctx.data.held_out import split_by_context
 
 FORMATS = {
     "jsonl": json_line_items,
@@ -57,23 +58,8 @@ class ChoiceExamples:
         return ChoiceExamples(*(None if c is None else [c[i] for i in indices] for c in columns))
 
     def split(self, every):
-        """(the others, every so-manieth context with all its questions), for a missing dev set.
-
-        Raises:
-            ValueError: there are fewer contexts than `every`, so none would be held out.
-        """
-        contexts = list(dict.fromkeys(self.contexts))
-        if not 1 < every <= len(contexts):
-            raise ValueError(
-                f"`every` must lie in [2, {len(contexts)}], the number of contexts. "
-                f"Received: {every}"
-            )
-        held_out = set(contexts[every - 1 :: every])
-        chosen = [context in held_out for context in self.contexts]
-        return tuple(
-            self.take([i for i, held in enumerate(chosen) if held == wanted])
-            for wanted in (False, True)
-        )
+        """(the others, every so-manieth context), see `split_by_context`."""
+        return split_by_context(self, every)
 
 
 def read_choices(path, format="jsonl", *, labelled=True, encoding="utf-8"):

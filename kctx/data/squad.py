@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kctx.arguments import check_choice
 from kctx.data.example_files import clean, read_text
+from kctx.data.held_out import split_by_context
 
 
 class Answer(NamedTuple):
@@ -50,25 +51,8 @@ class SpanExamples:
         )
 
     def split(self, every):
-        """(the others, every so-manieth context with all its questions), for a missing dev set.
-
-        Questions on one context stay together, so that none of it was seen in training.
-
-        Raises:
-            ValueError: there are fewer contexts than `every`, so none would be held out.
-        """
-        contexts = list(dict.fromkeys(self.contexts))
-        if not 1 < every <= len(contexts):
-            raise ValueError(
-                f"`every` must lie in [2, {len(contexts)}], the number of contexts. "
-                f"Received: {every}"
-            )
-        held_out = set(contexts[every - 1 :: every])
-        chosen = [context in held_out for context in self.contexts]
-        return tuple(
-            self.take([i for i, held in enumerate(chosen) if held == wanted])
-            for wanted in (False, True)
-        )
+        """(the others, every so-manieth context), see `split_by_context`."""
+        return split_by_context(self, every)
 
     def describe(self):
         """A line for each thing that the report has to say."""

@@ -1,6 +1,7 @@
 """The words of a corpus by falling count: what every static model learns vectors for."""
 
 import collections
+import warnings
 
 import numpy as np
 
@@ -104,6 +105,13 @@ class WordVocabulary:
         if line_end is not None:
             counter[to_bytes(line_end)] += num_lines
         num_tokens = counter.total() + forgotten
+        if forgotten:
+            warnings.warn(
+                f"The corpus has more than {_MOST_TYPES:,} different words. The rarest were "
+                f"forgotten each time, {forgotten:,} tokens in all: a word that is rare in each "
+                "part of the text may be missing, or have too low a count.",
+                stacklevel=2,
+            )
         kept = [(token, count) for token, count in counter.items() if count >= min_count]
         if not kept:
             most = max(counter.values(), default=0)

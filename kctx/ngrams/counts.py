@@ -10,6 +10,8 @@ from kctx.ngrams.suffix_order import find, sorted_rows
 from kctx.ngrams.text import SPECIAL_WORDS, START, checked_word
 from kctx.words import to_bytes, to_text
 
+_MOST_NGRAMS = 2**31 - 1  # their places are numbers of 32 bits
+
 
 @dataclasses.dataclass(frozen=True)
 class OrderCounts:
@@ -170,6 +172,11 @@ def orders_of(columns, counts, size):
         counts: (U,) int64.
         size: int, number of words.
     """
+    if len(counts) > _MOST_NGRAMS:
+        raise ValueError(
+            f"The text must have at most {_MOST_NGRAMS:,} different n-grams of the highest order. "
+            f"Received: {len(counts):,}. Lower `order`, or count less text."
+        )
     orders = []
     place = columns[0]  # (U,) of the suffix of order k - 1 of each row
     new = np.zeros(len(counts), bool)

@@ -180,7 +180,8 @@ def test_bounded_memory(monkeypatch):
     lines = [" ".join(f"word{100 * i + j}" for j in range(60)) + " the the of" for i in range(20)]
     blocks = [line.encode() + b"\n" for line in lines]
     monkeypatch.setattr(word_vocabulary, "line_blocks", lambda lines: blocks)
-    made = train("")
+    with pytest.warns(UserWarning, match="more than 100 different words.*tokens in all"):
+        made = train("")
     assert made.words[:2] == ["the", "of"] and made.counts[:2].tolist() == [40, 20]
     assert made.num_tokens == 20 * 63 and len(made) <= 200
 

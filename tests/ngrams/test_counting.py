@@ -66,6 +66,12 @@ def test_temporary_files_go_after_an_error(tmp_path):
     assert not (tmp_path / "spill").exists() or not list((tmp_path / "spill").iterdir())
 
 
+def test_more_ngrams_than_places_are_refused(monkeypatch):
+    monkeypatch.setattr("kctx.ngrams.counts._MOST_NGRAMS", 3)
+    with pytest.raises(ValueError, match="at most 3 different n-grams .* Received: "):
+        count_ngrams(["a b c d e"], order=3)
+
+
 def test_a_given_vocabulary_clips_to_unknown():
     counts = count_ngrams(lines=CATS, order=2, vocabulary=["cat", "the", "cow"], progress=False)
     assert counts.words == [b"<unk>", b"<s>", b"</s>", b"cat", b"the", b"cow"]
