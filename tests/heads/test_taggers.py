@@ -157,7 +157,7 @@ def test_crf_learns_what_a_tagger_cannot():
 
 def test_saved_models_compute_with_the_transitions_that_were_saved(tmp_path):
     """Tags, and the compiled loss and metric of a model that was saved while training."""
-    model = attach(make_encoder(), CRFTagger(3, allowed=ALLOWED))
+    model = attach(StaticEncoder(30, 8), CRFTagger(3, allowed=ALLOWED))
     head = head_of(model)
     head.crf.set_weights([9 * w + 1 for w in head.crf.get_weights()])
     model.compile(
