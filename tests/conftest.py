@@ -1,5 +1,6 @@
 """What all tests share: the backend, the data folder, and tests that run under one backend only."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -19,6 +20,12 @@ if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)) > 1:
         os.environ.setdefault(name, "1")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_finish():
+    """What the imports made stays: collecting garbage, which some code asks for, passes it by."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

@@ -7,6 +7,7 @@ from keras import ops
 
 from kctx.heads import ChoiceScorer, Classifier, attach, attach_choices, encoder_of, head_of
 from kctx.models import BERT, StaticEncoder
+from kctx.training import default_jit
 from tests.catalogue import batch
 
 
@@ -59,7 +60,12 @@ def test_loss_and_metric():
 def test_training_and_saving(tmp_path):
     model = attach_choices(StaticEncoder(30, 8), ChoiceScorer(dropout=0.0))
     head = head_of(model)
-    model.compile(keras.optimizers.Adam(0.05), head.output_loss(), metrics=head.output_metrics())
+    model.compile(
+        keras.optimizers.Adam(0.05),
+        head.output_loss(),
+        metrics=head.output_metrics(),
+        jit_compile=default_jit(),
+    )
     inputs = batch(model.input)
     labels = np.array([1, 0, 0], "int32")
     losses = [float(model.train_on_batch(inputs, labels)[0]) for _ in range(20)]

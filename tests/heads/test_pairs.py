@@ -7,6 +7,7 @@ from keras import ops
 
 from kctx.heads import BiEncoder, attach_pair, encoder_of, head_of
 from kctx.models import BERT, StaticEncoder
+from kctx.training import default_jit
 from tests.catalogue import batch
 
 
@@ -65,7 +66,12 @@ def test_texts_of_two_lengths_and_an_empty_one(encoder):
 def test_training_and_saving(tmp_path):
     model = attach_pair(StaticEncoder(30, 8), BiEncoder())
     head = head_of(model)
-    model.compile(keras.optimizers.Adam(0.05), head.output_loss(), metrics=head.output_metrics())
+    model.compile(
+        keras.optimizers.Adam(0.05),
+        head.output_loss(),
+        metrics=head.output_metrics(),
+        jit_compile=default_jit(),
+    )
     inputs = batch(model.input)
     labels = np.array([[0.9], [-0.5], [0.1]], "float32")
     losses = [float(np.ravel(model.train_on_batch(inputs, labels))[0]) for _ in range(20)]

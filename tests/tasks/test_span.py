@@ -22,7 +22,9 @@ def by_hand(text_model, question, context, stride=128, longest=30):
     inputs, index, offsets, max_context = text_model.preprocessor.spans(
         [question], [context], stride
     )
-    logits = text_model.model.predict_on_batch({k: np.asarray(v) for k, v in inputs.items()})
+    # Whatever their number, as many rows: one program is compiled.
+    rows = {k: np.repeat(v, [1] * (len(v) - 1) + [33 - len(v)], axis=0) for k, v in inputs.items()}
+    logits = text_model.model.predict_on_batch(rows)
     mask = np.asarray(inputs["answer_mask"])
     found, null = [], []
     for row in range(len(index)):
