@@ -69,7 +69,7 @@ def test_temporary_files_go_after_an_error(tmp_path):
 def test_more_ngrams_than_places_are_refused(monkeypatch):
     monkeypatch.setattr("kctx.ngrams.counts._MOST_NGRAMS", 3)
     with pytest.raises(ValueError, match="at most 3 different n-grams .* Received: "):
-        count_ngrams(["a b c d e"], order=3)
+        count_ngrams(lines=["a b c d e"], order=3)
 
 
 def test_a_given_vocabulary_clips_to_unknown():
