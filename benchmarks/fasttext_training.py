@@ -14,7 +14,8 @@ all, mean over seeds.
 Of the wheel's time for a number of epochs that for one epoch is taken off, so that reading the file
 twice, counting and filling its matrices are left out, as they are left out of ours. The wheel fills
 its first matrix in eleven pieces, one for each thread, and leaves the rest as it finds it where
-there are fewer threads (training can then end in NaN): speed is measured with two threads on that
+there are fewer threads (training can then
+end in NaN, so it is given fresh memory): speed is measured with two threads on that
 matrix, quality with `--quality-threads`.
 
     python benchmarks/fasttext_training.py --data FOLDER --json figures.json
@@ -44,6 +45,9 @@ from word2vec import make_text, peak, table
 BACKENDS = ("tensorflow", "jax", "torch")
 SETS = ("ag_news", "trec", "sst2", "thucnews_titles")
 CELLS = ("vectors", *(f"{name}-{n}" for name in SETS for n in (1, 2)))
+
+# Large blocks of memory come from the system and hold zeros: what the wheel leaves as it finds it.
+FRESH = {"MALLOC_MMAP_THRESHOLD_": "1000000"}
 
 
 def words_of(text):
@@ -357,7 +361,7 @@ def workers_of(cell, text, options, min_count, epochs):
         made[f"ours, {backend}"] = runner.Worker(__file__, {"way": "ours", **shared}, environment)
     for peer in options.peers:
         if peer == "wheel" or cell == "vectors":
-            made[peer] = runner.Worker(__file__, {"way": peer, **shared})
+            made[peer] = runner.Worker(__file__, {"way": peer, **shared}, FRESH)
     return made
 
 
