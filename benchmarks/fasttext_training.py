@@ -14,9 +14,8 @@ all, mean over seeds.
 Of the wheel's time for a number of epochs that for one epoch is taken off, so that reading the file
 twice, counting and filling its matrices are left out, as they are left out of ours. The wheel fills
 its first matrix in eleven pieces, one for each thread, and leaves the rest as it finds it where
-there are fewer threads (training can then
-end in NaN, so it is given fresh memory): speed is measured with two threads on that
-matrix, quality with `--quality-threads`.
+there are fewer threads. Used memory there can make training end in NaN, so it is given fresh
+memory. Speed is measured with two threads on that matrix, quality with `--quality-threads`.
 
     python benchmarks/fasttext_training.py --data FOLDER --json figures.json
     python benchmarks/fasttext_training.py --data FOLDER --cells trec-1 --backends jax --rounds 2
