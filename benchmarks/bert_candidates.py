@@ -55,8 +55,7 @@ class Ours(Candidate):
         import kctx.models
         from kctx.training.memory import keep_freed_memory
 
-        if self.backend == "jax":
-            keep_freed_memory()
+        keep_freed_memory()  # as `kctx.training.setup` does on a CPU
         # For inference the weights themselves are in the precision, for training float32.
         self.make = kctx.models.BERT.from_size
         self.encoder, self.trained = None, None

@@ -62,8 +62,11 @@ def word_windows(preprocessor, word_lists, stride=None):
     row_words = tf.ragged.range(first, last)  # (N, None)
     front = tf.gather(places, first) - preprocessor.front_tokens  # (N,)
     width = preprocessor.sequence_length if preprocessor.pad_to_length else None
-    rounding = 1 if preprocessor.pad_to_length else preprocessor.pad_to_multiple
-    columns = width or -(-tf.maximum(row_words.bounding_shape(axis=1), 1) // rounding) * rounding
+    if preprocessor.pad_to_length or preprocessor.pad_to_multiple > 1:
+        # As many columns as tokens: two lengths that vary by themselves would make more shapes.
+        columns = tf.shape(inputs["padding_mask"], tf.int64)[1]
+    else:
+        columns = tf.maximum(row_words.bounding_shape(axis=1), 1)
 
     def dense(bounds):  # (W,) -> (N, V)
         values = tf.gather(bounds, row_words.values) - tf.gather(front, row_words.value_rowids())

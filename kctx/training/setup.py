@@ -89,8 +89,8 @@ def keep_tensorflow_off_accelerators():
 def setup(seed=0, dtype="float32", jit_compile="auto"):
     """Sets seeds and the dtype policy of everything made from now on, and chooses compilation.
 
-    Under JAX on a CPU it also has the C library keep freed memory, see `keep_freed_memory`. Under
-    JAX and torch it keeps TensorFlow, which reads the text, off accelerators.
+    On a CPU it also has the C library keep freed memory, see `keep_freed_memory`. Under JAX and
+    torch it keeps TensorFlow, which reads the text, off accelerators.
 
     Args:
         seed: int in [0, 2**32), for Python, NumPy and the backend.
@@ -127,7 +127,7 @@ def setup(seed=0, dtype="float32", jit_compile="auto"):
         else:
             reason = "asked for"
         chosen = bool(jit_compile)
-    if backend == "jax" and device == "cpu":
+    if device == "cpu":
         keep_freed_memory()
     if backend != "tensorflow":
         keep_tensorflow_off_accelerators()

@@ -362,8 +362,9 @@ def test_bad_options(make):
 
 
 def test_few_shapes():
-    """Widths in multiples, so that few shapes are compiled."""
+    """Widths in multiples, the same for tokens and words, so that few shapes are compiled."""
     stream = TaggingStream(sentences(longest=12), preprocessor(32, pad_to_multiple=8), 4)
-    for x, _ in take(stream, stream.steps_per_epoch):
-        assert x["token_ids"].shape[1] % 8 == 0 and x["word_mask"].shape[1] % 8 == 0
+    for x, y in take(stream, stream.steps_per_epoch):
+        width = x["token_ids"].shape[1]
+        assert width % 8 == 0 and x["word_mask"].shape[1] == width and y.shape[1] == width
     assert isinstance(stream.dataset(), tf.data.Dataset)
