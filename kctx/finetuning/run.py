@@ -1,6 +1,7 @@
 """Fine-tunes an encoder to a task, once or with several seeds."""
 
 import dataclasses
+import math
 
 import keras
 import tensorflow as tf
@@ -53,8 +54,8 @@ def fine_tune(options, work):
     settings = training.setup(options.seed, options.dtype)
     encoder, preprocessor = load_encoder(options, work.needs_pairs)
     model = work.model(encoder)
-    # Lengths in steps of 16, so that few shapes are compiled.
-    padded = preprocessor.with_options(pad_to_multiple=16)
+    step = length_step(preprocessor.sequence_length, settings.jit_compile)
+    padded = preprocessor.with_options(pad_to_multiple=step)
     stream = work.stream(padded, options.seed)
     steps = stream.steps_per_epoch * options.epochs
     head = heads.head_of(model)
@@ -84,6 +85,19 @@ def fine_tune(options, work):
     metrics = write_report(work, work.answers(best), options.output)
     print(f"Saved {options.output / 'preset'}, the best epoch")
     return metrics
+
+
+def length_step(longest, compiled):
+    """What lengths are rounded up to a multiple of: int.
+
+    Where steps are compiled there are at most eight lengths: one more costs as much time as dozens
+    of steps, and less padding does not win it back.
+
+    Args:
+        longest: int, the greatest length.
+        compiled: bool, whether steps are compiled.
+    """
+    return max(16, math.ceil(longest / 8)) if compiled else 16
 
 
 def load_encoder(options, needs_pairs=False):
