@@ -7,6 +7,7 @@ from typing import Literal
 
 import tyro
 
+from kctx_cli.columns import sentences
 from kctx_cli.requests import format_of, opened, parsed_options, read_requests, written
 
 
@@ -18,12 +19,18 @@ class Predict:
         echo "a fine film" | kctx predict PRESET
         kctx predict PRESET pairs.tsv --columns premise hypothesis --output answers.jsonl
         kctx predict PRESET squad.jsonl --option no_answer_threshold=-1.5
+        kctx predict PRESET sentences.conll --columns 0
 
     What is asked, by task; in JSON lines and in the first row of TSV and CSV by these names:
     classification, regression: text, and text_pair for pairs. tagging: text, or words (a list, in
-    JSON lines). span: question, context. multiple_choice: context, choices (a list, in JSON lines).
-    similarity: text, text_b. masked_lm, embedding: text. Files are read as they are answered, so
-    they may be of any size.
+    JSON lines), and predicate, the number of a word, where roles are tagged. span: question,
+    context. multiple_choice: context, choices (a list, in JSON lines). similarity: text, text_b.
+    coreference: text or words, mentions ([[start, end], ...], in JSON lines). masked_lm, embedding:
+    text. Files are read as they are answered, so they may be of any size.
+
+    Words to be tagged may also stand in columns (conll), one a line with a blank line between
+    sentences: column 0, or the one of --columns. A second column, for roles, marks predicates ("-"
+    elsewhere); a sentence is answered once for each.
     """
 
     preset: tyro.conf.Positional[Path]
@@ -32,7 +39,7 @@ class Predict:
     """file of requests, - for stdin: txt (one text a line), tsv, csv or jsonl"""
     output: str = "-"
     """file of answers, - for stdout; it appears when it is whole"""
-    format: Literal["auto", "txt", "tsv", "csv", "jsonl"] = "auto"
+    format: Literal["auto", "txt", "tsv", "csv", "jsonl", "conll"] = "auto"
     """format of the input; auto: by its ending, txt for stdin"""
     columns: tuple[str, ...] = ()
     """names or numbers (from 0) of the columns, or keys, that hold the parts of a request"""
@@ -70,6 +77,10 @@ class Predict:
         """The requests in a file: (dict by part, identity), one by one."""
         format = format_of(self.input, self.format)
         fields = dict(task.fields)
+        if format == "conll":
+            name = "stdin" if self.input == "-" else self.input
+            yield from sentences(file, name, fields, self.columns)
+            return
         if "words" in fields and (format != "jsonl" or self.columns):
             del fields["words"]  # another way to ask, not another part
         required = [name for name, field in fields.items() if field.required]
@@ -78,6 +89,10 @@ class Predict:
         if format == "jsonl" and "words" in fields:
             required.remove("words")
             optional, many = ["words", *optional], None
+        if format != "jsonl" and many is not None and fields[many].dtype != "string":
+            raise ValueError(
+                f"`{many}` are lists of numbers: give requests in JSON lines. Received: {format}"
+            )
         name = "stdin" if self.input == "-" else self.input
         found = read_requests(file, name, format, required, optional, self.columns, many)
         numbers = [name for name, field in fields.items() if field.dtype != "string"]

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 
-FORMATS = ("auto", "txt", "tsv", "csv", "jsonl")
+FORMATS = ("auto", "txt", "tsv", "csv", "jsonl", "conll")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
 
@@ -17,7 +17,8 @@ def format_of(path, format):
     if format != "auto":
         return format
     ending = str(path).lower().removesuffix(".gz").rpartition(".")[2]
-    return {"tsv": "tsv", "csv": "csv", "jsonl": "jsonl", "json": "jsonl"}.get(ending, "txt")
+    known = {name: name for name in FORMATS[1:]}
+    return {**known, "json": "jsonl"}.get(ending, "txt")
 
 
 @contextlib.contextmanager
@@ -49,6 +50,8 @@ def read_requests(file, name, format, required, optional=(), columns=(), many=No
     Raises:
         ValueError: names the file and the line.
     """
+    if format == "conll":
+        raise ValueError(f"{name}: columns of words (conll) are for tagging, by `kctx predict`.")
     parts = (*required, *optional)
     too_many = len(columns) > len(parts) and not (many and format in ("tsv", "csv"))
     if too_many or 0 < len(columns) < len(required):

@@ -1,10 +1,16 @@
-"""Fine-tunes an encoder to tag words: entities, parts of speech, chunks.
+"""Fine-tunes an encoder to tag words: entities, parts of speech, chunks, semantic roles.
 
 Papers: Devlin et al., 2018, section 5.3 (a softmax on each word's first piece); Lample et al., 2016
 (a conditional random field on top, --crf).
 
     python recipes/finetune_tagging.py --encoder runs/bert/preset --train train.txt --dev dev.txt \\
         --scheme BIO --output runs/entities
+
+    python recipes/finetune_tagging.py --encoder runs/bert/preset --train props.conll \\
+        --predicate-column 1 --output runs/roles
+
+Semantic roles (Shi and Lin, 2019) are tags of the words towards one predicate, which is given: a
+sentence is trained on once for each of its predicates, see `kctx.data.read_predicates`.
 
 Files hold a word and its tag a line in columns (CoNLL), a blank line between sentences. Sentences
 that are too long are read in windows; each word gets its tag from the window where it has most
@@ -31,6 +37,9 @@ class Config(finetuning.Options):
     """column of the words, from 0; negative numbers count from the end"""
     tag_column: int = -1
     """column of the tags"""
+    predicate_column: int | None = None
+    """column that marks predicates, "-" elsewhere, for semantic roles in BIO or brackets: the roles
+    of each follow in a column each, from the next one or --tag-column on"""
     separator: Literal["auto", "tab", "space"] = "auto"
     """between columns; auto: tab where every line has one"""
     scheme: Literal["BIO1", "BIO", "BIOES", "BMES", "none"] = "BIO"
@@ -56,6 +65,11 @@ class Tagging(finetuning.FineTuning):
 
     def __init__(self, config):
         self.config = config
+        if config.predicate_column is not None and (config.crf or config.convert_to):
+            raise ValueError(
+                "`predicate_column` goes with the softmax on BIO tags. "
+                f"Received: crf={config.crf}, convert_to={config.convert_to}"
+            )
         self.train, self.dev = read(config)
         self.labels = self.train.tag_names
         if config.split != "words":
@@ -67,7 +81,8 @@ class Tagging(finetuning.FineTuning):
             self.class_weights = evaluation.balanced_weights(tags, len(self.labels))
 
     def describe(self):
-        counts = f"{len(self.train):,} training and {len(self.dev):,} dev sentences"
+        kind = "sentences" if self.train.predicates is None else "predicates"
+        counts = f"{len(self.train):,} training and {len(self.dev):,} dev {kind}"
         unknown = self.dev.report.get("unknown_tags")
         more = f"; counted as missed: {unknown}" if unknown else ""
         return f"{counts}, tags: {self.labels}{more}"
@@ -77,13 +92,16 @@ class Tagging(finetuning.FineTuning):
         if self.config.constrain and self.train.scheme is not None:
             allowed = layers.tag_transitions(self.labels, self.train.scheme)
         head = heads.CRFTagger if self.config.crf else heads.Tagger
-        return heads.attach(encoder, head(len(self.labels), self.config.dropout, allowed))
+        if self.train.predicates is not None:
+            head = heads.RoleTagger
+        head = head(len(self.labels), dropout=self.config.dropout, allowed=allowed)
+        return heads.attach(encoder, head)
 
     def stream(self, preprocessor, seed):
         return data.TaggingStream(self.train, preprocessor, self.config.batch_size, seed)
 
     def answers(self, text_model):
-        return text_model.predict(self.dev.words)
+        return text_model.predict(self.dev.words, predicates=self.dev.predicates)
 
     def metrics(self, answers):
         return self.score([answer["tags"] for answer in answers])
@@ -99,8 +117,10 @@ class Tagging(finetuning.FineTuning):
         return "most frequent", self.score(found)
 
     def rows(self, answers):
-        for gold, answer in zip(self.dev.tags, answers, strict=True):
-            yield {"words": answer["words"], "gold": gold, **answer}
+        predicates = self.dev.predicates or [None] * len(answers)
+        for gold, predicate, answer in zip(self.dev.tags, predicates, answers, strict=True):
+            asked = {} if predicate is None else {"predicate": predicate}
+            yield {"words": answer["words"], **asked, "gold": gold, **answer}
 
     def plot(self, answers, folder):
         scores = [score for answer in answers for score in answer["scores"]]
@@ -125,6 +145,16 @@ def read(config):
     """(training sentences, dev sentences)"""
 
     def sentences(path, **known):
+        if config.predicate_column is not None:
+            return data.read_predicates(
+                path,
+                config.predicate_column,
+                config.word_column,
+                None if config.tag_column == -1 else config.tag_column,
+                separator=config.separator,
+                encoding=config.encoding,
+                **known,
+            )
         return data.read_conll(
             path,
             config.word_column,

@@ -18,6 +18,7 @@ from kctx.data.labelled_stream import LabelledStream
 from kctx.data.masking import mask_batch, mask_tokens, number_to_predict
 from kctx.data.pairs import build_pairs, plan_pairs
 from kctx.data.phrases import Phrases, join_phrases
+from kctx.data.predicates import read_predicates
 from kctx.data.records import has_records, records_stream, write_records
 from kctx.data.sentences import split_sentences
 from kctx.data.span_stream import SpanStream
@@ -80,6 +81,7 @@ __all__ = [
     "read_conll",
     "read_examples",
     "read_labelled_lines",
+    "read_predicates",
     "read_squad",
     "records_stream",
     "shuffle_cooccurrences",

@@ -9,7 +9,7 @@ from kctx.arguments import check_choice
 from kctx.data.example_files import read_text
 from kctx.data.tag_schemes import OUTSIDE, SCHEMES, all_tags, convert_tags, is_tag_of, tag_spans
 
-_DOCUMENT = "-DOCSTART-"
+DOCUMENT = "-DOCSTART-"
 # Not what Unicode calls white space: a column may hold a no-break or an ideographic space.
 _SPACES = re.compile("[ \t]+")
 
@@ -26,6 +26,8 @@ class TaggedSentences:
         lines: list of int, the line (from 1) where each sentence begins.
         report: dict of what was changed or found missing: "repaired" int, sentences whose tags
             broke their scheme; "unknown_tags" dict of tag to number.
+        predicates: list of int, the place of the word that each sentence's tags are roles of; None
+            where they are no roles.
     """
 
     words: list
@@ -34,6 +36,7 @@ class TaggedSentences:
     scheme: str | None = None
     lines: list | None = None
     report: dict = field(default_factory=dict)
+    predicates: list | None = None
 
     def __len__(self):
         return len(self.words)
@@ -50,9 +53,11 @@ class TaggedSentences:
         def chosen(column):
             return None if column is None else [column[index] for index in indices]
 
-        columns = (chosen(column) for column in (self.words, self.tags, self.lines))
-        words, tags, lines = columns
-        return TaggedSentences(words, tags, self.tag_names, self.scheme, lines, self.report)
+        columns = (self.words, self.tags, self.lines, self.predicates)
+        words, tags, lines, predicates = map(chosen, columns)
+        return TaggedSentences(
+            words, tags, self.tag_names, self.scheme, lines, self.report, predicates
+        )
 
     def split(self, every):
         """(the others, every so-manieth sentence), for a dev set where none is given.
@@ -116,9 +121,9 @@ def read_conll(
             f"`convert_to` needs the `scheme` of the file. Received: convert_to={convert_to!r}"
         )
     words, tags, lines = [], [], []
-    for block in _blocks(path, separator, encoding):
+    for block in column_blocks(path, separator, encoding):
         cells = [_cells(row, line, path, word_column, tag_column) for line, row in block]
-        if cells[0][0] == _DOCUMENT:
+        if cells[0][0] == DOCUMENT:
             cells, block = cells[1:], block[1:]
         if not cells:
             continue
@@ -147,22 +152,22 @@ def read_conll(
         scheme = convert_to or ("BIO" if scheme == "BIO1" else scheme)
         tags = [convert_tags(row, scheme) for row in tags]
     if tag_names is None:
-        tag_names = _tag_names(tags, scheme)
-    report["unknown_tags"] = _unknown(tags, lines, tag_names, path, unknown_tags == "refuse")
+        tag_names = names_of_tags(tags, scheme)
+    report["unknown_tags"] = unknown_counts(tags, lines, tag_names, path, unknown_tags == "refuse")
     return TaggedSentences(words, tags, list(tag_names), scheme, lines, report)
 
 
-def _blocks(path, separator, encoding):
+def column_blocks(path, separator, encoding):
     """Runs of lines that are not blank: lists of (number, cells)."""
     lines = [line.removesuffix("\r") for line in read_text(path, encoding).split("\n")]
     if separator == "auto":
-        filled = [line for line in lines if line.strip(" \t") and not line.startswith(_DOCUMENT)]
+        filled = [line for line in lines if line.strip(" \t") and not line.startswith(DOCUMENT)]
         separator = "tab" if filled and all("\t" in line for line in filled) else "space"
     block = []
     for number, line in enumerate(lines, 1):
         if line.strip(" \t"):
             row = line.split("\t") if separator == "tab" else _SPACES.split(line.strip(" \t"))
-            if row[0] == _DOCUMENT and block:  # a file without a blank line before it
+            if row[0] == DOCUMENT and block:  # a file without a blank line before it
                 yield block
                 block = []
             block.append((number, row))
@@ -175,8 +180,8 @@ def _blocks(path, separator, encoding):
 
 def _cells(row, line, path, word_column, tag_column):
     """(word, tag) of a line; the tag is None without a column for it."""
-    if row[0] == _DOCUMENT:
-        return _DOCUMENT, OUTSIDE
+    if row[0] == DOCUMENT:
+        return DOCUMENT, OUTSIDE
     cells = []
     for name, column in (("word", word_column), ("tag", tag_column)):
         if column is None:
@@ -195,13 +200,13 @@ def _cells(row, line, path, word_column, tag_column):
     return tuple(cells)
 
 
-def _tag_names(tags, scheme):
+def names_of_tags(tags, scheme):
     if scheme is not None:
         return all_tags({label for row in tags for label, _, _ in tag_spans(row)}, scheme)
     return sorted({tag for row in tags for tag in row}, key=lambda tag: (tag != OUTSIDE, tag))
 
 
-def _unknown(tags, lines, tag_names, path, refuse):
+def unknown_counts(tags, lines, tag_names, path, refuse):
     """How often each tag occurs that is not in `tag_names`, or an error for the first."""
     known, found = set(tag_names), Counter()
     for row, line in zip(tags, lines, strict=True):

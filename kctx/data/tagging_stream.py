@@ -13,7 +13,8 @@ class TaggingStream(BatchStream):
 
     A sentence that is longer than the model takes is trained on in several windows of whole words.
     `dataset()` gives what `preprocessor.words` makes, among it `word_positions` int32 and
-    `word_mask` bool (B, W), and labels int32 (B, W), -1 behind the last word.
+    `word_mask` bool (B, W), and labels int32 (B, W), -1 behind the last word; of sentences with
+    predicates also `predicate_indicator` int32 (B, W), 1 at the predicate.
 
     Args:
         sentences: `TaggedSentences`, with tags.
@@ -49,37 +50,50 @@ class TaggingStream(BatchStream):
                 "`sentences` must hold at least two tags, else there is nothing to learn. "
                 f"Received: {len(sentences)} sentences, all tagged {sentences.tags[0][:1]}"
             )
-        self._words, self._tags = [], []
+        self._words, self._tags, self._predicates = [], [], []
+        self._has_predicates = sentences.predicates is not None
         for row, first, last in _windows(sentences.words, preprocessor):
             self._words.append([word.encode() for word in sentences.words[row][first:last]])
             self._tags.append(np.asarray(tag_ids[row][first:last], np.int32))
+            # In a window without it, the predicate lies outside.
+            self._predicates.append(
+                sentences.predicates[row] - first if self._has_predicates else -1
+            )
         lengths = np.array([sum(map(len, words)) for words in self._words])
         super().__init__(preprocessor, lengths, batch_size, seed, window)
         self.num_windows = len(self._words)
 
     @property
     def signature(self):
-        return tuple(tf.TensorSpec((None,), dtype) for dtype in (tf.string, tf.int64, tf.int32))
+        kinds = (tf.string, tf.int64, tf.int32, tf.int32)
+        return tuple(tf.TensorSpec((None,), kind) for kind in kinds)
 
     def raw(self, indices):
         words = [word for index in indices for word in self._words[index]]
         lengths = np.array([len(self._words[index]) for index in indices], np.int64)
         tags = np.concatenate([self._tags[index] for index in indices])
-        return np.array(words, object), lengths, tags
+        predicates = np.array([self._predicates[index] for index in indices], np.int32)
+        return np.array(words, object), lengths, tags, predicates
 
-    def prepare(self, words, lengths, tags):
+    def prepare(self, words, lengths, tags, predicates):
         words = tf.RaggedTensor.from_row_lengths(words, lengths)
         inputs, sentence_index, word_starts = self.preprocessor.words(words)
         # The place of each word of each window among all words of the batch.
         first = tf.gather(tf.cast(words.row_starts(), tf.int32), sentence_index) + word_starts
         column = tf.range(tf.shape(inputs["word_mask"])[1])[None]
         place = tf.where(inputs["word_mask"], first[:, None] + column, 0)  # (B, W)
+        if self._has_predicates:
+            here = tf.gather(predicates, sentence_index) - word_starts
+            inputs["predicate_indicator"] = tf.cast(column == here[:, None], tf.int32)
         return inputs, tf.where(inputs["word_mask"], tf.gather(tags, place), -1)
 
     def content(self):
-        for words, tags in zip(self._words, self._tags, strict=True):
+        columns = (self._words, self._tags, self._predicates)
+        for words, tags, predicate in zip(*columns, strict=True):
             yield joined(words)
             yield tags.tobytes()
+            if self._has_predicates:
+                yield str(predicate).encode()
 
 
 def _windows(sentences, preprocessor):

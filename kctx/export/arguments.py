@@ -64,6 +64,8 @@ def default_examples(task, preprocessor):
         return [("What is short?", short), ("What has more words?", longer)]
     if task == "multiple_choice":
         return [(short, ["It is short.", "It is long."]), (longer, ["short", "longer", "first"])]
+    if task == "coreference":  # code points, and, within as many words, numbers of these
+        return [(short, [[0, 1]]), (longer, [[0, 1], [2, 8]])]
     if task == "similarity":
         return [(short, longer), (longer, longer)]
     return [short, longer]

@@ -23,11 +23,13 @@ def describe(signatures, task):
     def entry(spec, shape, meaning):
         return {"dtype": spec.dtype.name, "shape": shape, "meaning": meaning}
 
-    known = {**Task.fields, **task.fields, **task.preprocessor.inputs}
+    known = {**Task.fields, **task.fields, **task.inputs}
     described, order = {}, list(known)
     for name, function in signatures.items():
         inputs = function.structured_input_signature[1]
         outputs = EMBED if name == "embed" else MEANINGS[task.name]
+        if name == "token_ids":
+            outputs = task.id_meanings or outputs
         described[name] = {
             "inputs": {
                 key: entry(spec, f"({', '.join(known[key].axes)})", known[key].meaning)

@@ -4,6 +4,7 @@ import types
 
 import tensorflow as tf
 
+from kctx.heads.bi_encoder import SECOND
 from kctx.presets.task import InputLimits
 
 UNCHECKED = InputLimits({}, None)
@@ -32,7 +33,6 @@ class TextGraph(tf.Module):
         # Python objects that serve to trace the graph and are no part of it.
         self._task = untracked(task)
         self._embedding = untracked(embedding)
-        self._preprocessor = untracked(task.preprocessor)
 
     def run(self, task, inputs):
         """What counts of the outputs for a dict of (B, T, ...) tensors."""
@@ -40,39 +40,47 @@ class TextGraph(tf.Module):
             outputs = task.model(inputs, training=False)
         return task.select(outputs, inputs)
 
-    def checked(self, inputs):
+    def checked(self, inputs, declared):
         """Ids as a client sent them, unless one of the checks fails.
 
         The values depend on the checks, so no later op can fail first with a less clear message.
+
+        Args:
+            inputs: dict of tensors.
+            declared: dict of name to `ModelInput`, of the same.
         """
-        flat = [key for key, entry in self._preprocessor().inputs.items() if len(entry.axes) == 2]
-        first = flat[0]
-        texts, length = tf.unstack(tf.shape(inputs[first]))
-        checks = []
-        for key, value in inputs.items():
-            if key != first:
-                wanted = f"`{key}` must have the shape of `{first}`."
-                if key not in flat:
-                    wanted = f"`{key}` must have the rows and columns of `{first}`."
-                checks.append(
-                    tf.debugging.assert_equal(tf.shape(value)[:2], [texts, length], wanted)
-                )
+        sizes, checks = {}, []  # sizes: axis -> (the first input that has it, length)
+        for key in sorted(inputs, key=lambda key: len(declared[key].axes)):
+            axes = declared[key].axes
+            for axis, size in zip(axes, tf.unstack(tf.shape(inputs[key])), strict=True):
+                first, wanted = sizes.setdefault(axis, (key, size))
+                message = f"`{key}` must have the length of `{first}` along {axis}."
+                if axes == declared[first].axes:
+                    message = f"`{key}` must have the shape of `{first}`."
+                checks.append(tf.debugging.assert_equal(size, wanted, message))
         limits = self.limits()
-        for key, size in limits.ids.items():
-            if key not in inputs:
+        for key, value in inputs.items():
+            limit = limits.ids.get(key.removesuffix(SECOND))
+            if declared[key].places_of is not None:
+                _, size = sizes[declared[key].places_of]
+                limit = tf.maximum(size, 1)  # padding is 0, in rows of no tokens, too
+            if limit is None:
                 continue
-            inside = (inputs[key] >= 0) & (inputs[key] < size)
-            message = f"`{key}` must lie in [0, {size}). Received, the first:"
-            wrong = tf.boolean_mask(inputs[key], ~inside)[:1]
-            checks.append(tf.debugging.Assert(tf.reduce_all(inside), [message, wrong]))
-        if limits.length is not None:
-            message = f"`{first}` must have at most {limits.length} columns."
-            checks.append(tf.debugging.assert_less_equal(length, limits.length, message))
+            inside = (value >= 0) & (value < limit)
+            wrong = tf.boolean_mask(value, ~inside)[:1]
+            described = [f"`{key}` must lie in [0,", limit, "). Received, the first:", wrong]
+            if isinstance(limit, int):
+                described = [f"`{key}` must lie in [0, {limit}). Received, the first:", wrong]
+            checks.append(tf.debugging.Assert(tf.reduce_all(inside), described))
+        for axis, (first, length) in sizes.items():
+            if limits.length is not None and axis.removesuffix(SECOND) == "T":
+                message = f"`{first}` must have at most {limits.length} columns."
+                checks.append(tf.debugging.assert_less_equal(length, limits.length, message))
         with tf.control_dependencies(checks):
             return {key: tf.identity(value) for key, value in inputs.items()}
 
     def signatures(self):
-        """Dict of concrete functions: the task's, `token_ids` where it takes ids, and `embed`."""
+        """Dict of concrete functions: the task's, `token_ids` for ids, and `embed`."""
         functions = self._functions(self._task())
         if self._embedding() is not None:
             functions["embed"] = self._functions(self._embedding())["serving_default"]
@@ -104,13 +112,16 @@ class TextGraph(tf.Module):
 
             specs = {field: task.fields[field].spec(field) for field in fields}
             functions[name] = asked.get_concrete_function(**specs)
-        if task.takes_ids and task is self._task():
+        if task is self._task():
 
             @tf.function(autograph=False)
             def token_ids(**inputs):
-                return answer(task.complete(self.checked(inputs)), {})
+                inputs = with_first(task.complete(self.checked(inputs, task.id_inputs)))
+                outputs = run(inputs)
+                with self.weights.scope():
+                    return task.answer_ids(outputs, inputs)
 
-            ids = {key: declared[key] for key in task.preprocessor.inputs}
+            ids = {key: declared[key] for key in task.id_inputs}
             functions["token_ids"] = token_ids.get_concrete_function(**ids)
         return functions
 

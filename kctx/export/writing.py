@@ -50,14 +50,20 @@ def saved_model(
 
     Signatures, with batch size B and length T free (0 texts give 0 answers):
         serving_default: `text` string (B,); for "span" `question` and `context`, for
-            "multiple_choice" `context` and `choices` (B, N), for "similarity" `text` and `text_b`.
+            "multiple_choice" `context` and `choices` (B, N), for "similarity" `text` and `text_b`;
+            of a `RoleTagger` `text` and `predicate` int32 (B,), the number of a word; for
+            "coreference" `text` and `mentions` int32 (B, M, 2), code points, -1 behind the last.
         pair: `text` and `text_pair` string (B,), for classifiers and regressors taught on pairs;
             where the preprocessor takes them.
-        words: for "tagging", `words` string (B, W), "" behind the last one.
+        words: for "tagging" and "coreference", `words` string (B, W), "" behind the last one, in
+            place of `text`; mentions are numbers of words then.
         token_ids: what the preprocessor makes; for BERT `token_ids` int32, `segment_ids` int32,
-            `padding_mask` bool, (B, T) each. For classification, regression, embedding, masked_lm.
+            `padding_mask` bool, (B, T) each. Heads that look at more take that too: places of
+            words and mentions, which tokens may be an answer, several choices or a second text,
+            see `signature.json`. It answers in places of tokens where the others answer in text.
         embed: `text` string (B,) to `embedding` float32 (B, D), where it is asked for.
-    The outputs of each task are those of `kctx.export.answers.MEANINGS`, and those that
+    The outputs of each task are those of `kctx.export.answers.MEANINGS`, of `token_ids` the
+    `id_meanings` of its class, and those that
     `TextModel.predict` gives: the same lines make both.
 
     Beside the version lies `models.config`; within it, `assets.extra/` holds warm-up requests,

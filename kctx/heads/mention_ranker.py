@@ -17,6 +17,27 @@ def bucket(numbers):
     return ops.sum(ops.cast(ops.expand_dims(numbers, -1) >= limits, "int32"), axis=-1)
 
 
+def linked_clusters(antecedents, span_mask):
+    """The clusters that links make: int32 (B, S), bool (B, S) -> int32 (B, S).
+
+    Args:
+        antecedents: 1 + the place of the span that each goes back to, an earlier one; 0 for none.
+        span_mask: True = a real span.
+
+    Returns:
+        1 + the place of the first span of each cluster; 0 for a span by itself, and at padding.
+    """
+    span_mask = ops.cast(span_mask, "bool")
+    places = ops.arange(1, ops.shape(antecedents)[1] + 1, dtype="int32")  # (S,)
+    root = ops.where(span_mask, ops.where(antecedents > 0, antecedents, places), 0)
+    # Each link leads to an earlier place: 2^k steps of them in k rounds.
+    for _ in range(16):
+        root = ops.take_along_axis(ops.pad(root, ((0, 0), (1, 0))), root, axis=1)
+    followed = ops.expand_dims(root, 1) == ops.expand_dims(root, 2)  # (B, S, S)
+    others = ops.sum(ops.cast(followed, "int32"), axis=-1) > 1
+    return ops.where(span_mask & others, root, 0)
+
+
 @keras.saving.register_keras_serializable("kctx")
 class MentionRanker(keras.layers.Layer):
     """Scores each pair of spans as mentions of the same thing (Lee et al., 2017, arXiv:1707.07045,
@@ -78,17 +99,7 @@ class MentionRanker(keras.layers.Layer):
         Spans that are linked, directly or through others, have the same number: 1 + the place of
         the first of them. 0 for a span by itself, and at padding.
         """
-        span_mask = ops.cast(span_mask, "bool")
-        best = ops.cast(ops.argmax(scores, axis=-1), "int32")  # (B, S), 0 = none
-        places = ops.arange(1, ops.shape(best)[1] + 1, dtype="int32")  # (S,)
-        linked = ops.where(span_mask, ops.where(best > 0, best, places), 0)
-        # Each link leads to an earlier place: 2^k steps of them in k rounds.
-        root = linked
-        for _ in range(16):
-            root = ops.take_along_axis(ops.pad(root, ((0, 0), (1, 0))), root, axis=1)
-        followed = ops.expand_dims(root, 1) == ops.expand_dims(root, 2)  # (B, S, S)
-        others = ops.sum(ops.cast(followed, "int32"), axis=-1) > 1
-        return ops.where(span_mask & others, root, 0)
+        return linked_clusters(ops.cast(ops.argmax(scores, axis=-1), "int32"), span_mask)
 
     def build(self, encoded_shapes, *args, **kwargs):
         width = encoded_shapes["sequence_output"][-1]

@@ -17,6 +17,7 @@ class ModelInput(NamedTuple):
         meaning: str, a few words for those who make such tensors themselves.
         axes: tuple of str, names of the axes. Default ("B", "T").
         count: int, ids that are made lie in [0, count), or None where they are no ids of a table.
+        places_of: str, the axis that the values are places of, from 0, or None.
     """
 
     dtype: str
@@ -24,3 +25,4 @@ class ModelInput(NamedTuple):
     meaning: str
     axes: tuple = ("B", "T")
     count: int | None = None
+    places_of: str | None = None

@@ -51,6 +51,8 @@ class TextModel:
             span                        questions, contexts
             multiple_choice             contexts, choices (a list of texts each)
             similarity                  texts, others
+            coreference                 texts, mentions (a list of (start, end) each, code points),
+                                        or lists of words and mentions in numbers of words
             embedding, masked_lm        texts
 
         The answer to a request does not depend, beyond rounding, on what else is asked.
@@ -74,6 +76,9 @@ class TextModel:
                              `score`, its probability, `no_answer_probability`
             multiple_choice  `index`, `choice`, `scores`, one for each choice
             similarity       `score`, the cosine
+            coreference      `mentions`: `text`, `start`, `end`, `antecedent` (number of the mention
+                             that it goes back to, or None), `score`, its probability; `clusters`,
+                             lists of the numbers of mentions that name the same
             embedding        `embedding`, list of float
             masked_lm        `tokens` and `scores`, the best for each mask, `mask_count`
 
@@ -261,7 +266,7 @@ class TextModel:
             # Of one request, a part that is a list itself is given as it is.
             for field in task.fields.values():
                 column = columns.get(field.argument, [])
-                if len(field.axes) > 1 and field.argument != first and _holds_texts(column):
+                if len(field.axes) > 1 and field.argument != first and _is_of_one(column, field):
                     columns[field.argument] = [column]
         for key, column in columns.items():
             if len(column) != len(columns[first]):
@@ -302,5 +307,9 @@ def _listed(column):
     return [column] if isinstance(column, (str, bytes, int)) else list(column)
 
 
-def _holds_texts(column):
+def _is_of_one(column, field):
+    """Whether a list is what one request holds, rather than that of several."""
+    if field.dtype != "string":  # pairs of numbers, or lists of them
+        pairs = (pair for pair in column if isinstance(pair, (list, tuple)))
+        return not any(isinstance(x, (list, tuple)) for pair in pairs for x in pair)
     return bool(column) and all(isinstance(text, (str, bytes)) for text in column)

@@ -7,6 +7,7 @@ in presets and in exported graphs alike.
 from kctx.arguments import check_choice
 from kctx.heads import head_of
 from kctx.tasks.classification import Classification
+from kctx.tasks.coreference import Coreference
 from kctx.tasks.embedding import POOLINGS, Embedding, pooled_encoder
 from kctx.tasks.masked_lm import MaskedLM
 from kctx.tasks.multiple_choice import MultipleChoice
@@ -29,6 +30,7 @@ TASKS = {
         Span,
         MultipleChoice,
         Similarity,
+        Coreference,
     )
 }
 
@@ -62,6 +64,7 @@ __all__ = [
     "POOLINGS",
     "TASKS",
     "Classification",
+    "Coreference",
     "Embedding",
     "Field",
     "MaskedLM",

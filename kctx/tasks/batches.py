@@ -6,6 +6,9 @@ import numpy as np
 # Lengths are rounded up to a multiple of this, and batches to a power of two, so that few shapes
 # are ever compiled.
 LENGTH_STEP = 16
+# Rows longer than that are fewer in a batch, as many tokens: the tables of attention would outgrow
+# every cache.
+ROW_TOKENS = 128
 
 
 def run_rows(model, declared, inputs, select, batch_size, limit):
@@ -16,7 +19,8 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
         declared: dict of name to `ModelInput`, of its inputs.
         inputs: dict of name to array (N, ...), all rows of them padded to one shape.
         select: function of a batch's outputs and inputs to a dict of tensors with a row for each.
-        batch_size: int, most rows that the model sees at a time.
+        batch_size: int, most rows that the model sees at a time; of rows of more than `ROW_TOKENS`
+            tokens fewer, so that they are no more tokens.
         limit: int, most tokens of a row.
 
     Returns:
@@ -33,10 +37,19 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
     keys.append(sizes.get("T", np.zeros(count)))  # the last one counts most
     order = np.lexsort(keys)
     rows = [None] * count
-    for start in range(0, count, batch_size):
-        chosen = order[start : start + batch_size]
-        lengths = {axis: rounded(size[chosen].max(), axis, limit) for axis, size in sizes.items()}
-        size = min(1 << (len(chosen) - 1).bit_length(), batch_size)
+    start = 0
+    while start < count:
+        most = batch_size
+        while True:
+            chosen = order[start : start + most]
+            lengths = {
+                axis: rounded(size[chosen].max(), axis, limit) for axis, size in sizes.items()
+            }
+            if most == 1 or most * lengths.get("T", 0) <= batch_size * ROW_TOKENS:
+                break
+            most = 1 << (most - 1).bit_length() - 1  # the next lower power of two
+        start += most
+        size = min(1 << (len(chosen) - 1).bit_length(), most)
         batch = {
             key: fitted(value[chosen], declared[key], size, lengths)
             for key, value in inputs.items()
@@ -72,7 +85,10 @@ def real_sizes(declared, inputs):
 def rounded(length, axis, limit):
     """The length that is compiled for a length; choices are few and stay as many as they are."""
     length = max(int(length), 1)
-    return length if axis == "N" else min(-(-length // LENGTH_STEP) * LENGTH_STEP, limit)
+    if axis == "N":
+        return length
+    room = -(-length // LENGTH_STEP) * LENGTH_STEP
+    return room if axis == "M" else min(room, limit)  # mentions may be more than tokens
 
 
 def fitted(value, declared, size, lengths):

@@ -57,6 +57,10 @@ class MaskedLM(Task):
         places = ModelInput("int32", 0, "places of masks", axes=("B", "M"))
         return {**super().inputs, "mask_positions": places}
 
+    @property
+    def id_inputs(self):
+        return super().inputs
+
     def signatures(self):
         return {"serving_default": ("text",)}
 

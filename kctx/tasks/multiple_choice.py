@@ -12,7 +12,6 @@ class MultipleChoice(Task):
     """Contexts, and N choices each, to the most probable choice."""
 
     name = "multiple_choice"
-    takes_ids = False
     output_axes = ("B", "N")
     fields = {
         "context": Field("contexts", "contexts, with the question if there is one, UTF-8"),
@@ -23,6 +22,8 @@ class MultipleChoice(Task):
         "choice": ("(B,)", "the choice itself"),
         "scores": ("(B, N)", "probability of each choice, 0 where there is none"),
     }
+
+    id_meanings = {"index": meanings["index"], "scores": meanings["scores"]}
 
     @property
     def inputs(self):
@@ -70,8 +71,10 @@ class MultipleChoice(Task):
         scores = tf.nn.softmax(tf.where(mask, logits, -1e9), axis=-1)
         scores = tf.where(mask, scores, 0.0)
         index = tf.argmax(scores, axis=-1, output_type=tf.int32)  # (B,)
-        choice = tf.gather(state["choices"], index, axis=1, batch_dims=1)
-        return {"index": index, "choice": choice, "scores": scores}
+        answer = {"index": index, "scores": scores}
+        if "choices" in state:
+            answer["choice"] = tf.gather(state["choices"], index, axis=1, batch_dims=1)
+        return {key: answer[key] for key in self.meanings if key in answer}
 
     def answer_eagerly(self, outputs, inputs, state):
         return {**self.answer(outputs, inputs, state), "mask": inputs["choice_mask"]}

@@ -8,7 +8,6 @@ class Similarity(Task):
     """Pairs of texts to `score` float32 (B,), the cosine of their vectors."""
 
     name = "similarity"
-    takes_ids = False
     fields = {
         "text": Field("texts", "first texts, UTF-8, any length"),
         "text_b": Field("others", "second texts"),

@@ -25,7 +25,6 @@ class Span(Task):
     """
 
     name = "span"
-    takes_ids = False
     keeps_bytes = False
     output_axes = ("B", "T")
     batches_at_once = 8  # all spans of a batch take a lot of memory
@@ -45,6 +44,12 @@ class Span(Task):
         "end": ("(B,)", "where it ends"),
         "score": ("(B,)", "the probability of this answer, or of no answer"),
         "no_answer_probability": ("(B,)", "the probability that the context holds no answer"),
+    }
+    id_meanings = {
+        "start_token": ("(B,)", "first token of the answer in its row; -1 where there is none"),
+        "end_token": ("(B,)", "its last token"),
+        "score": meanings["score"],
+        "no_answer_probability": meanings["no_answer_probability"],
     }
     long_texts = "Contexts longer than {} tokens are read in windows."
 
@@ -77,10 +82,51 @@ class Span(Task):
         return windows.inputs, state
 
     def answer(self, outputs, inputs, state):
-        logits = tf.convert_to_tensor(outputs["output"])  # (N, T, 2)
-        index, context = state["context_index"], state["context"]
-        size = tf.size(context)
-        mask = tf.convert_to_tensor(inputs["answer_mask"])
+        context = state["context"]
+        index, starting = state["context_index"], state["max_context"]
+        found = self._best(
+            outputs["output"], inputs["answer_mask"], starting, index, tf.size(context)
+        )
+        window, first, last, none, probability, no_answer = found
+        first, last = tf.where(none, 0, first), tf.where(none, 0, last)
+        start = tf.gather_nd(state["offsets"][:, :, 0], tf.stack([window, first], 1))
+        end = tf.gather_nd(state["offsets"][:, :, 1], tf.stack([window, last], 1))
+        start, end = tf.where(none, -1, start), tf.where(none, -1, end)
+        text = tf.strings.substr(context, tf.maximum(start, 0), end - start, unit="UTF8_CHAR")
+        return {
+            "answer": text,
+            "start": start,
+            "end": end,
+            "score": probability,
+            "no_answer_probability": no_answer,
+        }
+
+    def answer_ids(self, outputs, inputs):
+        """The answer in each row, which is taken for a context of its own."""
+        mask = inputs["answer_mask"]
+        rows = tf.shape(mask)[0]
+        found = self._best(outputs["output"], mask, mask, tf.range(rows), rows)
+        _, first, last, none, probability, no_answer = found
+        return {
+            "start_token": tf.where(none, -1, first),
+            "end_token": tf.where(none, -1, last),
+            "score": probability,
+            "no_answer_probability": no_answer,
+        }
+
+    def _best(self, logits, mask, starting, index, size):
+        """The best candidate of each context.
+
+        Args:
+            logits: float32 (N, T, 2), of windows. mask: bool (N, T), tokens of the context.
+            starting: bool (N, T), where answers may begin.
+            index: int32 (N,), which of `size` contexts each window is of.
+
+        Returns:
+            (window, first, last, none, probability, no_answer), (B,) each: where the best span is,
+            whether there is no answer, the probability of what is answered, and that of no answer.
+        """
+        logits, mask = tf.convert_to_tensor(logits), tf.convert_to_tensor(mask)
         null = tf.math.unsorted_segment_min(tf.reduce_sum(logits[:, 0], -1), index, size)  # (B,)
 
         # spans[n, t, a] begins at t and has a + 1 tokens.
@@ -88,7 +134,7 @@ class Span(Task):
         places = tf.range(tf.shape(mask)[1])[:, None] + lengths  # (T, A)
         inside = places < tf.shape(mask)[1]
         places = tf.where(inside, places, 0)
-        possible = state["max_context"][:, :, None] & inside & tf.gather(mask, places, axis=1)
+        possible = starting[:, :, None] & inside & tf.gather(mask, places, axis=1)
         spans = logits[:, :, :1] + tf.gather(logits[:, :, 1], places, axis=1)  # (N, T, A)
         spans = tf.where(possible, spans, -1e9)
 
@@ -110,16 +156,5 @@ class Span(Task):
         none = highest < -1e8
         if self.no_answer_threshold is not None:
             none |= null - highest > self.no_answer_threshold
-        first, last = tf.where(none, 0, first), tf.where(none, 0, last)
-        start = tf.gather_nd(state["offsets"][:, :, 0], tf.stack([window, first], 1))
-        end = tf.gather_nd(state["offsets"][:, :, 1], tf.stack([window, last], 1))
-        start, end = tf.where(none, -1, start), tf.where(none, -1, end)
         probability = tf.where(none, no_answer, tf.exp(highest - top)) / total
-        text = tf.strings.substr(context, tf.maximum(start, 0), end - start, unit="UTF8_CHAR")
-        return {
-            "answer": text,
-            "start": start,
-            "end": end,
-            "score": probability,
-            "no_answer_probability": no_answer / total,
-        }
+        return window, first, last, none, probability, no_answer / total

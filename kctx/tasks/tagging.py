@@ -9,13 +9,23 @@ from kctx.preprocessors import ModelInput
 from kctx.tasks.batches import functional, run_rows, stacked
 from kctx.tasks.classification import checked_labels
 from kctx.tasks.entities import entities_of, marks_entities
-from kctx.tasks.task import Field, as_python
-from kctx.tasks.word_rows import WordTask, of_words
+from kctx.tasks.task import Field, Task, as_python
+from kctx.tasks.word_rows import (
+    FIELDS,
+    INPUTS,
+    LONG_TEXTS,
+    OPTIONS,
+    check_split,
+    of_words,
+    word_rows,
+    word_signature,
+    word_tensor,
+)
 
 DECODED_AT_ONCE = 64  # sentences
 
 
-class Tagging(WordTask):
+class Tagging(Task):
     """Texts, or lists of words, to tags: as many as there are words, however long the sentence.
 
     The tags of a sentence are decoded as a whole, after its windows were put together.
@@ -29,6 +39,10 @@ class Tagging(WordTask):
 
     name = "tagging"
     has_labels = True
+    fields = FIELDS
+    defaults = OPTIONS
+    output_axes = ("B", "W")
+    long_texts = LONG_TEXTS
     predicate_field = Field("predicates", "number of the predicate among the words", dtype="int32")
     meanings = {
         "words": ("(B, W)", 'the words, "" behind the last one'),
@@ -45,8 +59,11 @@ class Tagging(WordTask):
         "entity_count": ("(B,)", "entities in this text"),
     }
 
+    id_meanings = {"tags": meanings["tags"], "scores": meanings["scores"]}
+
     def __init__(self, model, preprocessor, labels=None, **options):
         super().__init__(model, preprocessor, labels, **options)
+        check_split(self.split)
         self.head = head_of(model)
         self._decoder = None
         self.takes_predicates = "predicate_indicator" in model.input
@@ -61,31 +78,30 @@ class Tagging(WordTask):
 
     @property
     def inputs(self):
-        found = super().inputs
+        found = {**super().inputs, **INPUTS}
         if self.takes_predicates:
             indicator = ModelInput("int32", 0, "1 = the predicate", axes=("B", "W"))
             found["predicate_indicator"] = indicator
         return found
 
     def signatures(self):
-        if not self.takes_predicates:
-            return super().signatures()
-        return {"serving_default": ("text", "predicate"), "words": ("words", "predicate")}
+        more = ("predicate",) if self.takes_predicates else ()
+        return {"serving_default": ("text", *more), "words": ("words", *more)}
 
     def check(self, columns, first=0):
         texts, *more = columns
         for index, predicate in enumerate(more[0] if more else (), first):
             if isinstance(predicate, bool) or not isinstance(predicate, int):
                 raise TypeError(f"`predicates[{index}]` must be an int. Received: {predicate!r}")
-        return super().check([texts], first)
+        return word_signature(texts, first)
 
     def tensors(self, columns):
         texts, *more = columns
-        return [*super().tensors([texts]), *(tf.constant(column, tf.int32) for column in more)]
+        return [word_tensor(texts), *(tf.constant(column, tf.int32) for column in more)]
 
     def prepare(self, signature, *columns):
         texts, *predicates = columns
-        windows, state = self.windows(signature, texts)
+        windows, state = word_rows(self.preprocessor, signature, texts, self.split, self.stride)
         inputs = windows.inputs
         if predicates:
             here = tf.gather(predicates[0], windows.sentence_index) - windows.word_starts  # (N,)
@@ -123,6 +139,13 @@ class Tagging(WordTask):
             key: value.to_tensor(padding.get(key)) if "count" not in key else value
             for key, value in answer.items()
         }
+
+    def answer_ids(self, outputs, inputs):
+        """The tags of each row, which is taken for a sentence of its own."""
+        mask = inputs["word_mask"]
+        tags, scores = self.decode(outputs["output"], mask)
+        tags = tf.where(mask, tf.gather(tf.constant(self.labels), tags), "")
+        return {"tags": tags, "scores": tf.where(mask, scores, 0.0)}
 
     def decode(self, logits, mask):
         """Tags and their probabilities, (B, W) each, of logits (B, W, C) and bool (B, W)."""

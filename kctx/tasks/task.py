@@ -13,7 +13,7 @@ class Field:
     Args:
         argument: str, its name in `TextModel.predict`, where it is a list of many.
         meaning: str, a few words for those who write to a server.
-        axes: tuple of str, of its tensor. Default ("B",).
+        axes: tuple of str, of its tensor; a number is a fixed length. Default ("B",).
         dtype: str. Default "string".
         required: bool. Default True.
     """
@@ -27,7 +27,8 @@ class Field:
 
     def spec(self, name):
         """Its `tf.TensorSpec` under a name."""
-        return tf.TensorSpec([None] * len(self.axes), self.dtype, name=name)
+        shape = [int(axis) if axis.isdecimal() else None for axis in self.axes]
+        return tf.TensorSpec(shape, self.dtype, name=name)
 
 
 class Task:
@@ -51,7 +52,8 @@ class Task:
         defaults: dict of name to default value, the options.
         meanings: dict of name to (shape, meaning), what a served answer holds.
         has_labels: bool, whether the outputs have names.
-        takes_ids: bool, whether an exported graph can be asked by the preprocessor's ids as well.
+        id_meanings: dict as `meanings`, of what is answered to ids without their texts. None: the
+            same.
         keeps_bytes: bool, whether lone surrogates that stand for bytes become these bytes. False
             where offsets count on each being a code point.
         output_axes: tuple of str, the first axes of what `select` gives, letters as in `inputs`.
@@ -66,8 +68,8 @@ class Task:
     }
     defaults = {}
     meanings = {}
+    id_meanings = None
     has_labels = False
-    takes_ids = True
     keeps_bytes = True
     output_axes = ("B",)
     batches_at_once = 32
@@ -107,6 +109,11 @@ class Task:
     def inputs(self):
         """What the model takes: dict of name to `kctx.preprocessors.ModelInput`."""
         return self.preprocessor.inputs
+
+    @property
+    def id_inputs(self):
+        """What a client with ids sends, which `complete` adds to: a dict as `inputs`."""
+        return self.inputs
 
     def signatures(self):
         """Ways to ask: dict of name to the tuple of fields that it takes."""
@@ -203,6 +210,11 @@ class Task:
     def answer(self, outputs, inputs, state):
         """What `select` gave, all rows together, to the answers: a dict of tensors, B of each."""
         raise NotImplementedError
+
+    def answer_ids(self, outputs, inputs):
+        """`answer` to ids of which no text is known: a dict of tensors, B of each."""
+        answer = self.answer(outputs, inputs, {})
+        return {key: answer[key] for key in self.id_meanings or self.meanings}
 
     def answer_eagerly(self, outputs, inputs, state):
         """`answer`, where the model runs under any backend and no graph is made."""

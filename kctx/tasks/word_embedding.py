@@ -10,14 +10,24 @@ from kctx.arguments import check_choice
 from kctx.heads import encoder_of
 from kctx.preprocessors import ModelInput
 from kctx.tasks.batches import functional
-from kctx.tasks.task import as_python
-from kctx.tasks.word_rows import WordTask, of_words
+from kctx.tasks.task import Task, as_python
+from kctx.tasks.word_rows import (
+    FIELDS,
+    INPUTS,
+    LONG_TEXTS,
+    OPTIONS,
+    check_split,
+    of_words,
+    word_rows,
+    word_signature,
+    word_tensor,
+)
 
 POOLINGS = ("mean", "first")
 LAYERS = ("last", "last4_mean")
 
 
-class WordEmbedding(WordTask):
+class WordEmbedding(Task):
     """Texts, or lists of words, to a vector for each word.
 
     Options:
@@ -27,12 +37,16 @@ class WordEmbedding(WordTask):
     """
 
     name = "word_embedding"
-    defaults = {"pooling": "mean", "layers": "last", **WordTask.defaults}
+    fields = FIELDS
+    defaults = {"pooling": "mean", "layers": "last", **OPTIONS}
+    output_axes = ("B", "W")
+    long_texts = LONG_TEXTS
 
     def __init__(self, model, preprocessor, labels=None, **options):
         super().__init__(model, preprocessor, labels, **options)
         check_choice("pooling", self.pooling, POOLINGS)
         check_choice("layers", self.layers, LAYERS)
+        check_split(self.split)
         encoder = encoder_of(model)
         inputs = dict(encoder.input)
         starts = keras.Input((None,), dtype="int32", name="word_positions")
@@ -45,10 +59,16 @@ class WordEmbedding(WordTask):
     @property
     def inputs(self):
         ends = ModelInput("int32", 0, "the token behind each word", axes=("B", "W"))
-        return {**super().inputs, "word_ends": ends}
+        return {**super().inputs, **INPUTS, "word_ends": ends}
+
+    def check(self, columns, first=0):
+        return word_signature(columns[0], first)
+
+    def tensors(self, columns):
+        return [word_tensor(columns[0])]
 
     def prepare(self, signature, texts):
-        windows, state = self.windows(signature, texts)
+        windows, state = word_rows(self.preprocessor, signature, texts, self.split, self.stride)
         inputs = windows.inputs
         ends = windows.word_ends
         if self.pooling == "first":

@@ -1,95 +1,98 @@
-"""What tasks on words share: texts or lists of words to rows, and rows back to words."""
+"""What tasks on words share: texts or lists of words to rows, and rows back to words.
+
+A request is a text, or words where a text is split already. What is too long for the model is cut
+into windows; what is said of a word comes from the window where it has most context.
+"""
 
 import tensorflow as tf
 
+from kctx.arguments import check_choice
 from kctx.preprocessors import ModelInput
 from kctx.preprocessors.span_windows import valid
 from kctx.preprocessors.text_words import SPLITS, TextWords, text_words
 from kctx.preprocessors.word_windows import as_word_lists, best_windows, word_windows
-from kctx.tasks.task import Field, Task, check_texts
+from kctx.tasks.task import Field, check_texts
+from kctx.tokenizers.text_input import as_text_tensor
+
+# Of a task's class: `fields`, `defaults`, and `long_texts`.
+FIELDS = {
+    "text": Field("texts", "raw texts, UTF-8, any length"),
+    "words": Field("texts", 'words, "" behind the last one of a sentence', axes=("B", "W")),
+}
+OPTIONS = {"split": "words", "stride": None}
+LONG_TEXTS = "Texts longer than {} tokens are read in windows; no word is left out."
+# What a model of words takes beside what the preprocessor makes.
+INPUTS = {
+    "word_positions": ModelInput(
+        "int32", 0, "the first token of each word", axes=("B", "W"), places_of="T"
+    ),
+    "word_mask": ModelInput("bool", False, "true = a word", axes=("B", "W")),
+}
 
 
-class WordTask(Task):
-    """A task that answers for each word; texts too long for the model are cut into windows.
+def check_split(split):
+    """Raises unless it is one of `SPLITS`."""
+    check_choice("split", split, SPLITS)
 
-    What is said of a word comes from the window where it has most context.
+
+def word_signature(texts, first=0):
+    """Which signature answers: "serving_default" to texts, "words" to lists of words.
+
+    Args:
+        texts: list of str, or of lists of str.
+        first: int, number of the first.
+
+    Raises:
+        TypeError: they are mixed, or something else; its place is told.
     """
+    if all(isinstance(text, (str, bytes)) for text in texts):
+        return "serving_default"
+    for index, text in enumerate(texts, first):
+        if not isinstance(text, (list, tuple)):
+            raise TypeError(
+                f"`texts[{index}]` must be a list of words, as others are. Received: {text!r}"
+            )
+        check_texts(text, f"texts[{index}]")
+    return "words"
 
-    takes_ids = False
-    keeps_bytes = False
-    output_axes = ("B", "W")
-    defaults = {"split": "words", "stride": None}
-    fields = {
-        "text": Field("texts", "raw texts, UTF-8, any length"),
-        "words": Field("texts", 'words, "" behind the last one of a sentence', axes=("B", "W")),
+
+def word_tensor(texts):
+    """Checked texts, or lists of words, as `word_rows` takes them."""
+    if texts and not isinstance(texts[0], (str, bytes)):
+        return as_word_lists(texts)
+    return as_text_tensor(texts, keep_bytes=False)
+
+
+def word_rows(preprocessor, signature, texts, split, stride):
+    """The `WordWindows` of texts, and a state for a task's `answer`.
+
+    Args:
+        preprocessor: of `kctx.preprocessors`.
+        signature: str, see `word_signature`.
+        texts: string (B,); for "words" (B, W), "" behind the last one, or ragged.
+        split, stride: options of the task.
+    """
+    if signature == "words":
+        if isinstance(texts, tf.Tensor):  # a sentence ends before the first ""
+            real = tf.reduce_sum(tf.math.cumprod(tf.cast(texts != "", tf.int32), axis=1), axis=1)
+            texts = tf.RaggedTensor.from_tensor(texts, lengths=real)
+        texts = texts.with_values(valid(texts.values))
+        gap = "" if split == "characters" else " "
+        words = joined_words(texts, len(gap))
+        count = tf.cast(texts.nrows(), tf.int32)
+        texts = tf.strings.unsorted_segment_join(texts.values, texts.value_rowids(), count, gap)
+    else:
+        texts = valid(texts)
+        words = text_words(texts, split)
+    windows = word_windows(preprocessor, words.words, stride)
+    return windows, {
+        "texts": texts,
+        "words": words.words,
+        "starts": words.starts,
+        "ends": words.ends,
+        "sentence_index": windows.sentence_index,
+        "word_starts": windows.word_starts,
     }
-    long_texts = "Texts longer than {} tokens are read in windows; no word is left out."
-
-    def __init__(self, model, preprocessor, labels=None, **options):
-        super().__init__(model, preprocessor, labels, **options)
-        if self.split not in SPLITS:
-            raise ValueError(f"`split` must be one of {SPLITS}. Received: {self.split!r}")
-
-    @property
-    def inputs(self):
-        words = ("B", "W")
-        return {
-            **self.preprocessor.inputs,
-            "word_positions": ModelInput("int32", 0, "the first token of each word", axes=words),
-            "word_mask": ModelInput("bool", False, "true = a word", axes=words),
-        }
-
-    def signatures(self):
-        return {"serving_default": ("text",), "words": ("words",)}
-
-    def check(self, columns, first=0):
-        texts = columns[0]
-        if all(isinstance(text, (str, bytes)) for text in texts):
-            return "serving_default"
-        for index, text in enumerate(texts, first):
-            if not isinstance(text, (list, tuple)):
-                raise TypeError(
-                    f"`texts[{index}]` must be a list of words, as others are. Received: {text!r}"
-                )
-            check_texts(text, f"texts[{index}]")
-        return "words"
-
-    def tensors(self, columns):
-        texts = columns[0]
-        if texts and not isinstance(texts[0], (str, bytes)):
-            return [as_word_lists(texts)]
-        return super().tensors([texts])
-
-    def windows(self, signature, texts):
-        """The `WordWindows` of texts, and a state for `answer`.
-
-        Args:
-            signature: str.
-            texts: string (B,); for "words" (B, W), "" behind the last one, or ragged.
-        """
-        if signature == "words":
-            if isinstance(texts, tf.Tensor):  # a sentence ends before the first ""
-                real = tf.reduce_sum(
-                    tf.math.cumprod(tf.cast(texts != "", tf.int32), axis=1), axis=1
-                )
-                texts = tf.RaggedTensor.from_tensor(texts, lengths=real)
-            texts = texts.with_values(valid(texts.values))
-            gap = "" if self.split == "characters" else " "
-            words = joined_words(texts, len(gap))
-            count = tf.cast(texts.nrows(), tf.int32)
-            texts = tf.strings.unsorted_segment_join(texts.values, texts.value_rowids(), count, gap)
-        else:
-            texts = valid(texts)
-            words = text_words(texts, self.split)
-        windows = word_windows(self.preprocessor, words.words, self.stride)
-        return windows, {
-            "texts": texts,
-            "words": words.words,
-            "starts": words.starts,
-            "ends": words.ends,
-            "sentence_index": windows.sentence_index,
-            "word_starts": windows.word_starts,
-        }
 
 
 def of_words(values, word_mask, state):

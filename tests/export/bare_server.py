@@ -2,7 +2,8 @@
 
 python bare_server.py MODEL_FOLDER REQUESTS.json ANSWERS.npz [OP_LIBRARY ...]
 
-Requests: a list of {"signature", "inputs": {name: nested list}}, strings as hexadecimal bytes.
+Requests: a list of {"signature", "inputs": {name: nested list}}, strings as hexadecimal bytes,
+nested as they may be.
 """
 
 import json
@@ -14,6 +15,12 @@ sys.modules.update(dict.fromkeys(STRANGERS))
 
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+
+
+def as_bytes(value):
+    """Nested lists of hexadecimal strings as bytes."""
+    return [as_bytes(x) for x in value] if isinstance(value, list) else bytes.fromhex(value)
+
 
 # What `import tensorflow_text` does too.
 for library in sys.argv[4:]:
@@ -29,7 +36,7 @@ for index, request in enumerate(requests):
     for name, spec in function.structured_input_signature[1].items():
         value = request["inputs"][name]
         if spec.dtype == tf.string:
-            value = [bytes.fromhex(text) for text in value]
+            value = as_bytes(value)
         inputs[name] = tf.constant(value, spec.dtype)
     for name, value in function(**inputs).items():
         value = value.numpy()

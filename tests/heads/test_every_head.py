@@ -1,9 +1,12 @@
-"""Every head on every encoder: it learns a toy task, and is the same after saving and loading.
+"""Every head on every encoder: it learns a toy task, and is the same after saving and loading in
+another process; exported, it answers raw text alike.
 
 The toy texts have one word that matters, `SIGNAL`: which class, which tag, which place, which
 choice, how similar. A model that sees the words can learn all of it.
 """
 
+import functools
+import json
 import os
 import subprocess
 import sys
@@ -12,10 +15,17 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
+import tensorflow_text
 from keras import ops
 
 from kctx import heads, models, presets
+from kctx.preprocessors import BERTPreprocessor, SubwordsPreprocessor, WordsPreprocessor
+from kctx.tokenizers import WordPieceTokenizer, WordTokenizer
+from kctx.vectors import Subwords
+from tests.tasks.toys import assert_alike
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 VOCABULARY_SIZE, WIDTH, ROWS, LENGTH, CHOICES = 20, 8, 16, 7, 3
 SIGNAL = 1
 STEPS = 20
@@ -26,6 +36,29 @@ ENCODERS = {
     ),
     "StaticEncoder": lambda: models.StaticEncoder(VOCABULARY_SIZE, WIDTH),
     "SubwordEncoder": lambda: models.SubwordEncoder(VOCABULARY_SIZE, WIDTH),
+}
+WORDS = "the a film was good bad in paris anna saw , . who é ##s".split()
+PREPROCESSORS = {
+    "BERT": lambda: BERTPreprocessor(
+        WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]), 12
+    ),
+    "StaticEncoder": lambda: WordsPreprocessor(WordTokenizer(WORDS), 12),
+    "SubwordEncoder": lambda: SubwordsPreprocessor(
+        WordTokenizer(WORDS[:9]), Subwords(2, 3, 10), sequence_length=12
+    ),
+}
+# Raw requests: plain, empty, longer than the models, of letters that no vocabulary has.
+TEXTS = ["anna saw the film in paris.", "", "the bad film , " * 6, "\U0001f600 é 中文"]
+OTHERS = [*TEXTS[1:], TEXTS[0]]
+MENTIONS = [[(9, 17), (0, 4)], [], [(x, x + 3) for x in range(0, 90, 15)], [(2, 3)]]
+CHOSEN = [["a", "the film"], ["é"], ["bad", "good", "anna saw " * 6], ["a", "b"]]
+# Head -> further parts of requests beside the texts.
+PARTS = {
+    "RoleTagger": ([1, 0, 14, 1],),
+    "Span": (OTHERS,),
+    "ChoiceScorer": (CHOSEN,),
+    "BiEncoder": (OTHERS,),
+    "MentionRanker": (MENTIONS,),
 }
 # Head -> how it is made and attached.
 HEADS = {
@@ -134,50 +167,133 @@ def test_every_public_head_is_here():
     assert public == set(HEADS)
 
 
+@functools.cache
+def trained(name, encoder):
+    """(model, losses): 20 steps on the toy task."""
+    keras.utils.set_random_seed(0)
+    model = HEADS[name](ENCODERS[encoder]())
+    head = heads.head_of(model)
+    inputs, labels = toy_task(name, heads.encoder_of(model))
+    # For so few steps it costs more to compile than to run: as little as a backend allows.
+    model.compile(
+        keras.optimizers.Adam(0.03),
+        head.output_loss(),
+        metrics=head.output_metrics(),
+        jit_compile=keras.config.backend() == "jax",
+    )
+    logs = model.fit(inputs, labels, epochs=STEPS, batch_size=ROWS, shuffle=False, verbose=0)
+    return model, logs.history["loss"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quickly_compiled():
+    """XLA spends most of its time on making small programs faster."""
+    if keras.config.backend() != "jax":
+        yield
+        return
+    import jax
+
+    before = jax.config.jax_disable_most_optimizations
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
 @every_encoder
 @pytest.mark.parametrize("name", HEADS)
 def test_loss_falls(name, encoder):
-    model = HEADS[name](ENCODERS[encoder]())
+    model, losses = trained(name, encoder)
     head = heads.head_of(model)
     assert type(head).__name__ == name and isinstance(head.task, str)
-    inputs, labels = toy_task(name, heads.encoder_of(model))
-    model.compile(keras.optimizers.Adam(0.03), head.output_loss(), metrics=head.output_metrics())
-    logs = model.fit(inputs, labels, epochs=STEPS, batch_size=ROWS, shuffle=False, verbose=0)
-    losses = logs.history["loss"]
     assert np.isfinite(losses).all()
     assert losses[-1] < 0.8 * losses[0], losses
 
 
-CHILD = """
-import sys
-import numpy as np
-from keras import ops
-from kctx import presets
-
-for folder in sys.argv[1:]:
-    model = presets.load(folder).model
-    stored = np.load(folder + ".npz")
-    made = ops.convert_to_numpy(model({name: stored[name] for name in model.input}))
-    np.testing.assert_allclose(made, stored["output"], atol=1e-5, err_msg=folder)
-"""
-
-
-@every_encoder
-def test_saved_and_loaded_in_another_process(encoder, tmp_path):
-    """All heads on one encoder, by one process."""
-    folders = []
-    for name, make in HEADS.items():
-        model = make(ENCODERS[encoder]())
-        inputs, _ = toy_task(name, heads.encoder_of(model))
-        folder = str(tmp_path / name)
-        presets.save(folder, model)
-        np.savez(folder + ".npz", **inputs, output=ops.convert_to_numpy(model(inputs)))
-        folders.append(folder)
+def run(*command, **environment):
     child = subprocess.run(
-        [sys.executable, "-c", CHILD, *folders],
-        env={**os.environ, "KERAS_BACKEND": keras.config.backend()},
-        cwd=Path(__file__).parent.parent.parent,
+        [sys.executable, *map(str, command)],
+        env={**os.environ, **environment},
+        cwd=ROOT,
         capture_output=True,
         text=True,
     )
     assert child.returncode == 0, child.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Dict of (head, encoder) to (preset folder, text model): all of them trained and saved."""
+    root, found = tmp_path_factory.mktemp("heads"), {}
+    for encoder in ENCODERS:
+        for name in HEADS:
+            model, _ = trained(name, encoder)
+            text_model = presets.TextModel(
+                model, PREPROCESSORS[encoder](), *presets_task(model), {}
+            )
+            folder = root / f"{encoder}-{name}"
+            text_model.save(folder)
+            inputs, _ = toy_task(name, heads.encoder_of(model))
+            np.savez(f"{folder}.npz", **inputs, output=ops.convert_to_numpy(model(inputs)))
+            found[name, encoder] = folder, text_model
+    return found
+
+
+def presets_task(model):
+    """Task and labels of a model, as told by its head."""
+    head = heads.head_of(model)
+    labels = {"classification": ["no", "yes"], "tagging": ["O", "B-X", "I-X"]}.get(head.task)
+    return head.task, labels
+
+
+def test_saved_and_loaded_in_another_process(saved):
+    """All pairs by one process."""
+    run("-m", "tests.heads.other_process", *(folder for folder, _ in saved.values()))
+
+
+# Under other backends than TensorFlow, where an export is traced, a pair of each encoder is enough.
+FEW = {("CRFTagger", "BERT"), ("Span", "StaticEncoder"), ("MentionRanker", "SubwordEncoder")}
+
+
+def test_exported_graphs_answer_raw_text_alike(saved, tmp_path):
+    """Rebuilt under TensorFlow by one process, asked by another one that has TensorFlow alone."""
+    if keras.config.backend() != "tensorflow":
+        saved = {pair: found for pair, found in saved.items() if pair in FEW}
+    folders = [folder for folder, _ in saved.values()]
+    run(
+        "-m",
+        "tests.heads.other_process",
+        "--export",
+        tmp_path,
+        *folders,
+        KERAS_BACKEND="tensorflow",
+    )
+    requests, expected = [], []
+    for (name, _), (folder, text_model) in saved.items():
+        columns = [TEXTS, *PARTS.get(name, ())]
+        columns = columns[::-1] if name == "Span" else columns  # the question comes first
+        task = text_model.asked()
+        fields = task.signatures()["serving_default"]
+        inputs = dict(zip(fields, map(plain, task.tensors(columns)), strict=True))
+        requests.append({"signature": f"{folder.name}.serving_default", "inputs": inputs})
+        expected.append((task, text_model.predict(*columns)))
+    (tmp_path / "requests.json").write_text(json.dumps(requests), encoding="utf-8")
+    libraries = Path(tensorflow_text.__file__).parent.glob("python/ops/*.so")
+    server = ROOT / "tests" / "export" / "bare_server.py"
+    made = tmp_path / "requests.json", tmp_path / "answers.npz"
+    run(server, tmp_path / "model", *made, *libraries)
+    with np.load(tmp_path / "answers.npz") as answers:
+        for number, (task, rows) in enumerate(expected):
+            found = {key: answers[f"{number}/{key}"] for key in task.meanings}
+            if task.name == "multiple_choice":  # of rows in a rectangle, those that are real
+                found["mask"] = found["scores"] > 0
+            assert_alike(task.rows(found), rows)
+
+
+def plain(tensor):
+    """A tensor as nested lists; strings as hexadecimal bytes."""
+
+    def hexadecimal(value):
+        return [hexadecimal(x) for x in value] if isinstance(value, list) else value.hex()
+
+    value = np.asarray(tensor).tolist()
+    return hexadecimal(value) if tensor.dtype == tf.string else value

@@ -1,5 +1,7 @@
 """Every fast path agrees with its plain twin, in values and in gradients."""
 
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -80,6 +82,42 @@ def test_dense_takes_any_rank_and_no_bias():
     np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), expected, atol=1e-5)
     np.testing.assert_allclose(ops.convert_to_numpy(layer(x[0])), expected[0], atol=1e-5)
     assert layer(x[0, :0]).shape == (0, 3)
+
+
+MASKS = {
+    "none": None,
+    "padding": np.arange(6) < np.array([6, 4, 0])[:, None, None, None],  # (B, 1, 1, S)
+    "all": np.ones((3, 1, 1, 6), bool),
+    "causal": np.tril(np.ones((5, 6), bool)),
+    "heads": np.random.default_rng(0).random((3, 2, 5, 6)) < 0.4,
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 3e-2)])
+def test_attention_equals_the_table_of_scores(mask, dtype, tolerance, monkeypatch):
+    module = sys.modules["kctx.layers.attention"]
+    fast, calls = module.attention, []
+    arrays = [normal(3, 5, 2, 4), normal(3, 6, 2, 4), normal(3, 6, 2, 4)]
+    mask = MASKS[mask]
+
+    def through(query, key, value):
+        parts = (ops.cast(x, dtype) for x in (query, key, value))
+        given = None if mask is None else ops.convert_to_tensor(mask)
+        return module.dot_product_attention(*parts, given)
+
+    def counted(*arguments):
+        calls.append(fast(*arguments))
+        return calls[-1]
+
+    monkeypatch.setattr(module, "attention", counted)
+    ours = values_and_gradients(through, arrays, normal(3, 5, 2, 4))
+    assert all((call is None) == (keras.config.backend() != "torch") for call in calls) and calls
+    monkeypatch.setattr(module, "attention", lambda *arguments: None)
+    plain = values_and_gradients(through, arrays, normal(3, 5, 2, 4))
+    for mine, expected in zip(ours, plain, strict=True):
+        assert np.isfinite(mine).all()
+        np.testing.assert_allclose(mine, expected, atol=tolerance * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])

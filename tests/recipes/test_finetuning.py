@@ -284,3 +284,40 @@ def test_tags_that_training_does_not_have(encoder, tmp_path, capsys):
     found = run("tagging", encoder, train, tmp_path / "run", *options)
     assert found["recall"] <= 0.5
     assert "counted as missed: {'B-WORK': 1}" in capsys.readouterr().out
+
+
+def roles(count=20):
+    """Who sees and who is seen, for each of two predicates of a sentence."""
+    people = ("anna", "paul")
+    blocks = []
+    for i in range(count):
+        who, other = people[i % 2], people[(i + 1) % 2]
+        blocks.append(
+            f"{who} - (A0*) *\nsaw see (V*) *\n{other} - (A1*) (A0*)\nmet meet * (V*)\n"
+            "the - * (A1*\ncat - * *)\n"
+        )
+    return "\n".join(blocks)
+
+
+def test_roles_of_given_predicates(encoder, tmp_path, capsys):
+    from kctx_cli.main import main
+
+    train = write(tmp_path / "train.txt", roles())
+    options = ("--predicate-column", 1, "--epochs", 12, "--dropout", 0)
+    found = run("tagging", encoder, train, tmp_path / "run", *options)
+    assert "36 training and 4 dev predicates" in capsys.readouterr().out
+    assert found["f1"] > 0.9 and found["f1"] > found["baseline"]["f1"]
+    rows = lines(tmp_path / "run" / "predictions.jsonl")
+    assert [row["predicate"] for row in rows] == [1, 3, 1, 3]
+    text_model = presets.load(tmp_path / "run" / "preset")
+    one, two = text_model.predict(["paul saw anna met the cat"] * 2, [1, 3])
+    assert one["tags"] != two["tags"]  # the same words towards another predicate
+
+    # The same file as it is, by the command line.
+    asked = write(tmp_path / "asked.conll", "\n".join(roles(3).split("\n")[:7]))
+    main(["predict", str(tmp_path / "run" / "preset"), str(asked), "--no-progress"])
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    expected = text_model.predict(["anna saw paul met the cat"] * 2, [1, 3])
+    assert [answer["tags"] for answer in answers] == [answer["tags"] for answer in expected]
+    with pytest.raises(ValueError, match="goes with the softmax on BIO tags"):
+        run("tagging", encoder, train, tmp_path / "crf", "--predicate-column", 1, "--crf")

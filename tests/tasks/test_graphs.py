@@ -51,7 +51,7 @@ def in_order(answer, task):
 def test_tagging(tmp_path, parts):
     text_model = make("tagging", parts, crf_tagger())
     loaded, task = graph_of(tmp_path, text_model)
-    assert set(loaded.signatures) == {"serving_default", "words"}
+    assert set(loaded.signatures) == {"serving_default", "words", "token_ids"}
     expected = text_model.predict(TEXTS)
     found = loaded.signatures["serving_default"](text=tf.constant(TEXTS))
     assert set(found) == set(task.meanings)
@@ -124,6 +124,84 @@ def test_similarity(tmp_path):
     assert_alike(task.rows(found), text_model.predict(TEXTS, OTHERS))
 
 
+SHORT = ["anna saw the film", "", "who"]  # one window each
+
+
+def by_ids(loaded, task, *columns):
+    """What `token_ids` answers to requests that were tokenized by the caller."""
+    columns = task.tensors([list(column) for column in columns])
+    inputs, _ = task.prepare("serving_default", *columns)
+    return loaded.signatures["token_ids"](**inputs), inputs
+
+
+@pytest.mark.parametrize("head", [None, crf_tagger, lambda: heads.RoleTagger(len(TAGS))])
+def test_tagging_by_ids(tmp_path, head):
+    text_model = make("tagging", head=head and head())
+    loaded, task = graph_of(tmp_path, text_model)
+    asked = [SHORT, [1, 0, 0]] if task.takes_predicates else [SHORT]
+    found, inputs = by_ids(loaded, task, *asked)
+    assert set(found) == {"tags", "scores"}
+    for row, answer in enumerate(text_model.predict(*asked)):
+        count = len(answer["words"])
+        tags = [tag.decode() for tag in found["tags"][row].numpy()]
+        assert tags == [*answer["tags"], *[""] * (len(tags) - count)]
+        np.testing.assert_allclose(found["scores"][row, :count], answer["scores"], atol=1e-5)
+        assert not found["scores"][row, count:].numpy().any()
+    call = loaded.signatures["token_ids"]
+    inputs = {key: tf.constant(value) for key, value in inputs.items()}
+    wrong = {**inputs, "word_positions": inputs["word_positions"] + 6}
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"`word_positions` must lie in \[0,"):
+        call(**wrong)
+    wrong = {**inputs, "word_mask": inputs["word_mask"][:, :1]}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`word_mask` must have the shape of"):
+        call(**wrong)
+    wrong = {key: value[:1] if "word" in key else value for key, value in inputs.items()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have the length of .* along B"):
+        call(**wrong)
+    nothing = {key: value[:0] for key, value in inputs.items()}
+    assert call(**nothing)["tags"].shape[0] == 0
+
+
+@pytest.mark.parametrize("threshold", [0.0, None])
+def test_span_by_ids(tmp_path, threshold):
+    text_model = make("span", no_answer_threshold=threshold)
+    loaded, task = graph_of(tmp_path, text_model)
+    found, inputs = by_ids(loaded, task, SHORT, SHORT)
+    assert set(found) == {"start_token", "end_token", "score", "no_answer_probability"}
+    _, state = task.prepare("serving_default", tf.constant(SHORT), tf.constant(SHORT))
+    for row, answer in enumerate(text_model.predict(SHORT, SHORT)):
+        first, last = int(found["start_token"][row]), int(found["end_token"][row])
+        assert (first < 0) == (last < 0) == (answer["start"] < 0)
+        if first >= 0:
+            assert inputs["answer_mask"][row, first] and inputs["answer_mask"][row, last]
+            assert state["offsets"][row, first, 0] == answer["start"]
+            assert state["offsets"][row, last, 1] == answer["end"]
+        for key in ("score", "no_answer_probability"):
+            assert float(found[key][row]) == pytest.approx(answer[key], abs=1e-5)
+
+
+def test_choices_and_similarity_by_ids(tmp_path):
+    text_model = make("multiple_choice")
+    loaded, task = graph_of(tmp_path / "choices", text_model)
+    choices = [["a film", "good"], ["bad", "who", "anna"], ["paris"]]
+    found, _ = by_ids(loaded, task, SHORT, choices)
+    assert set(found) == {"index", "scores"}
+    for row, answer in enumerate(text_model.predict(SHORT, choices)):
+        assert found["index"][row] == answer["index"]
+        scores = [*answer["scores"], *[0.0] * (3 - len(answer["scores"]))]
+        np.testing.assert_allclose(found["scores"][row], scores, atol=1e-5)
+
+    text_model = make("similarity")
+    loaded, task = graph_of(tmp_path / "similarity", text_model)
+    found, inputs = by_ids(loaded, task, SHORT, OTHERS[:3])  # of different lengths
+    expected = [answer["score"] for answer in text_model.predict(SHORT, OTHERS[:3])]
+    np.testing.assert_allclose(found["score"], expected, atol=1e-5)
+    inputs = {key: tf.constant(value) for key, value in inputs.items()}
+    inputs["token_ids_b"] += 1000
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"`token_ids_b` must lie in \[0,"):
+        loaded.signatures["token_ids"](**inputs)
+
+
 def test_a_smaller_file_keeps_the_transitions(tmp_path):
     """Weights in bfloat16 are read through the same scope when tags are decoded."""
     text_model = make("tagging", head=crf_tagger())
@@ -146,7 +224,8 @@ def test_examples_and_descriptions(name):
     described = describe(signatures, task)
     assert set(described) == set(requests) == set(signatures)
     for signature, several in requests.items():
-        assert set(described[signature]["outputs"]) == set(task.meanings)
+        wanted = task.id_meanings if signature == "token_ids" else None
+        assert set(described[signature]["outputs"]) == set(wanted or task.meanings)
         for inputs in several:
             assert set(inputs) == set(described[signature]["inputs"])
             signatures[signature](**inputs)
@@ -171,7 +250,8 @@ def test_whole_export_with_embed(tmp_path):
     vectors = loaded.signatures["embed"](text=tf.constant(TEXTS))["embedding"]
     np.testing.assert_allclose(vectors, text_model.embed(TEXTS, "last4_mean"), atol=1e-5)
     described = json.loads((folder / "assets.extra" / "signature.json").read_text("utf-8"))
-    assert set(described["signatures"]) == {"serving_default", "words", "embed"}
+    assert set(described["signatures"]) == {"serving_default", "words", "token_ids", "embed"}
+    assert set(described["signatures"]["token_ids"]["outputs"]) == {"tags", "scores"}
     assert described["options"] == {"split": "characters", "stride": None}
     page = (folder / "assets.extra" / "README.md").read_text("utf-8")
     assert f"Texts longer than {LENGTH} tokens are read in windows" in page
