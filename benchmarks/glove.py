@@ -264,6 +264,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--work", nargs="+", default=("count", "train"), choices=("count", "train"))
     parser.add_argument("--tools", required=True, help="folder of the C tools' programs")
     parser.add_argument(
         "--data", default=os.environ.get("KCTX_DATA"), help="folder of data sets; KCTX_DATA"
@@ -284,13 +285,18 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         words, records, size = make_text(options, Path(folder))
         print(f"{words:,} words, {size:,} different ones, {records:,} records\n")
-        ways = {"ours": ("ours", options.backends[0]), "tool": ("tool", options.backends[0])}
-        rows, _ = compare("count", ways, words, "words", Path(folder), options)
-        ways = {f"ours, {backend}": ("ours", backend) for backend in options.backends}
-        ways["tool"] = ("tool", options.backends[0])
-        more, quality = compare("train", ways, records, "records", Path(folder), options)
+        tool = ("tool", options.backends[0])
+        rows, quality = [], []
+        if "count" in options.work:
+            ways = {"ours": ("ours", options.backends[0]), "tool": tool}
+            rows, _ = compare("count", ways, words, "words", Path(folder), options)
+        if "train" in options.work:
+            ways = {f"ours, {backend}": ("ours", backend) for backend in options.backends}
+            ways["tool"] = tool
+            more, quality = compare("train", ways, records, "records", Path(folder), options)
+            rows += more
     header = ["work", "way", "rate", "ratio", "peak MB", "after imports MB"]
-    print(runner.markdown_table(header, rows + more))
+    print(runner.markdown_table(header, rows))
     if quality:
         header = ["way", "cost, epoch 1", "middle", "last", "WordSim-353"]
         print()
