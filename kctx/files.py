@@ -11,8 +11,11 @@ import json
 import os
 import shutil
 import tempfile
+import warnings
 import zlib
 from pathlib import Path
+
+import numpy as np
 
 
 @contextlib.contextmanager
@@ -55,6 +58,22 @@ def read_json(path):
     if not isinstance(value, dict):
         raise ValueError(f"{path} must hold a dict. Received: {type(value).__name__}")
     return value
+
+
+def read_array(path, memory_map=False):
+    """A `.npy` file; no memory is taken for a size that the file cannot have.
+
+    Raises:
+        ValueError: it is cut short, or something else; names the file.
+    """
+    try:
+        # Also where it is copied: a map is checked against the size of the file.
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, TypeError, EOFError, OverflowError) as error:
+        raise ValueError(f"{path} is truncated or no array: {error}") from error
+    if not isinstance(values, np.ndarray):
+        raise ValueError(f"{path} is no array, but several in one file.")
+    return values if memory_map else np.array(values)
 
 
 def is_gzipped(path):
@@ -137,6 +156,20 @@ def flush(path):
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def warn_of_utf16(path, data):
+    """Warns if a file that is read as plain bytes begins like UTF-16, whose words it cannot tell.
+
+    Args:
+        path: what to name.
+        data: bytes, the beginning of the file.
+    """
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        warnings.warn(
+            f"{path} begins like UTF-16, of which words cannot be told apart: convert it to UTF-8.",
+            stacklevel=3,
+        )
 
 
 def encoding_error(path, encoding, byte_offset, data=b"", selectable=True):

@@ -1,5 +1,7 @@
 """Words that may hold any bytes: as `str`, what is not UTF-8 stands as lone surrogates."""
 
+from collections.abc import Iterable
+
 
 def to_bytes(word):
     """The bytes of a word or text.
@@ -23,3 +25,19 @@ def to_bytes(word):
 def to_text(word):
     """Bytes as `str`, from which `to_bytes` makes the same bytes again."""
     return word.decode("utf-8", "surrogateescape")
+
+
+def word_list(words, *also):
+    """Words as a list.
+
+    Raises:
+        ValueError: one word, or something that is no str nor of the types `also`.
+    """
+    if isinstance(words, (str, bytes)) or not isinstance(words, Iterable):
+        raise ValueError(f"`words` must be a list of str. Received: {words!r}")
+    words = list(words)
+    if set(map(type, words)) - {str}:  # far faster than a look at each, and nearly always empty
+        for word in words:
+            if not isinstance(word, (str, *also)):
+                raise ValueError(f"`words` must be a list of str. Received in it: {word!r}")
+    return words

@@ -144,6 +144,11 @@ def with_defaults(config):
             raise ValueError("--word-ngrams is for --task supervised only")
     if (config.text is None) != (config.label is None):
         raise ValueError("--text and --label name two columns of a table: give both or none")
+    # Else they would be refused at the end of a long training.
+    if config.top < 1 and config.top != -1:
+        raise ValueError(f"--top must be above 0, or -1 for all. Received: --top {config.top}")
+    if config.cutoff < 0:
+        raise ValueError(f"--cutoff must not be below 0. Received: --cutoff {config.cutoff}")
     if config.valid and not config.valid.is_file():
         raise FileNotFoundError(f"No such file to evaluate on: {config.valid}")
     return config
@@ -171,7 +176,9 @@ def make_vectors(config, texts):
         targets = data.HierarchicalSoftmax(vocabulary.counts, positive_bit=1)
     words = vocabulary.words
     rows = SubwordRows(words, subwords).of_words(words, np.arange(len(words)))
-    blocks = len(corpus) // config.block_words
+    step_blocks = config.step_size
+    if step_blocks is None:
+        step_blocks = max(4, min(128, len(corpus) // max(200 * config.block_words, 1)))
     stream = data.WindowStream(
         corpus,
         vocabulary.counts,
@@ -183,7 +190,7 @@ def make_vectors(config, texts):
         window=config.window,
         learning_rate=config.learning_rate,
         block_words=config.block_words,
-        step_blocks=config.step_size or max(4, min(128, blocks // 200)),
+        step_blocks=step_blocks,
         line_end_id=words.index(LINE_END) if LINE_END in vocabulary else None,
         seed=config.seed,
     )

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from kctx import command_line, convert, data, evaluation, models, training
+from kctx.arguments import check_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +80,7 @@ def make_records(config, texts):
     if resumed and vocabulary_file.is_file() and shuffled.is_file():
         vocabulary = data.WordVocabulary.load(vocabulary_file)
         return vocabulary, data.open_cooccurrences(shuffled, words=vocabulary.words)
+    check_number("memory", config.memory, above=0)
     memory = round(config.memory * (1 << 30))
     vocabulary = data.WordVocabulary.train(
         texts, min_count=config.min_count, max_size=config.max_size, order="bytes"

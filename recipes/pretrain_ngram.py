@@ -113,6 +113,9 @@ def draw_perplexities(rows, path):
 
 def main(config):
     options_of(config, config.order)
+    for path in (*config.held_out, *config.dev):  # before the counting, which may take hours
+        if not path.is_file():
+            raise FileNotFoundError(f"No such file to measure or to estimate on: {path}")
     vocabulary = vocabulary_of(config)
     counts = ngrams.count_ngrams(
         config.train,

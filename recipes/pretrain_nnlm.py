@@ -94,7 +94,7 @@ TRIGRAM = 3
 def parts_of(config, stream):
     """Where training, validation and test begin, and the end of the text."""
     shares = (config.train_share, config.valid_share)
-    if min(shares) <= 0 or sum(shares) >= 1:
+    if not (shares[0] > 0 and shares[1] > 0 and sum(shares) < 1):  # nor NaN
         raise ValueError(
             "--train-share and --valid-share must be above 0 and leave something to test on. "
             f"Received: {shares[0]} and {shares[1]}"
@@ -115,9 +115,14 @@ def make_model(config, stream):
 
 def make_optimizer(config, steps):
     """Adam, or the paper's gradient descent; both decay all weights but the biases."""
+    rate = config.learning_rate
+    if rate is None:
+        rate = 3e-3 if config.optimizer == "adam" else 1e-3
+    if not 0 < rate < math.inf:
+        raise ValueError(f"--learning-rate must be above 0. Received: {rate}")
     if config.optimizer == "adam":
         return training.AdamW(
-            training.WarmupLinearDecay(config.learning_rate or 3e-3, 0, steps),
+            training.WarmupLinearDecay(rate, 0, steps),
             weight_decay=0.05 if config.weight_decay is None else config.weight_decay,
             bias_correction=True,
             epsilon=1e-8,
@@ -126,7 +131,7 @@ def make_optimizer(config, steps):
         )
     # t counts words in the paper, steps here.
     schedule = keras.optimizers.schedules.InverseTimeDecay(
-        config.learning_rate or 1e-3, decay_steps=1, decay_rate=1e-8 * config.batch_size
+        rate, decay_steps=1, decay_rate=1e-8 * config.batch_size
     )
     decay = 1e-4 if config.weight_decay is None else config.weight_decay
     optimizer = keras.optimizers.SGD(schedule, weight_decay=decay or None)

@@ -116,8 +116,9 @@ def fingerprint(config, texts):
 
 def step_blocks(config, vocabulary):
     """So many that an epoch has 200 steps, from 4 to 128."""
-    blocks = int(vocabulary.counts.sum()) // config.block_words
-    return config.step_blocks or max(4, min(128, blocks // 200))
+    if config.step_blocks is not None:
+        return config.step_blocks
+    return max(4, min(128, int(vocabulary.counts.sum()) // max(200 * config.block_words, 1)))
 
 
 def make_stream(config, vocabulary, corpus):
@@ -126,6 +127,9 @@ def make_stream(config, vocabulary, corpus):
         targets = data.NegativeSampling(vocabulary.counts, config.shared_negatives)
     else:
         targets = data.HierarchicalSoftmax(vocabulary.counts)
+    rate = config.learning_rate
+    if rate is None:
+        rate = 0.1 if config.architecture == "cbow" else 0.05
     return data.WindowStream(
         corpus,
         vocabulary.counts,
@@ -133,7 +137,7 @@ def make_stream(config, vocabulary, corpus):
         sample=config.sample,
         epochs=config.epochs,
         window=config.window,
-        learning_rate=config.learning_rate or (0.1 if config.architecture == "cbow" else 0.05),
+        learning_rate=rate,
         block_words=config.block_words,
         step_blocks=step_blocks(config, vocabulary),
         seed=config.seed,

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from kctx import files
@@ -101,3 +102,21 @@ def test_kill_while_replacing(tmp_path):
         child.wait()
         first, second = ((tmp_path / "p" / name).read_text() for name in ("a", "b"))
         assert first == second and len(first) >= 10000
+
+
+def test_arrays_whose_header_lies(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(6, dtype="float32").reshape(3, 2))
+    for memory_map in (False, True):
+        array = files.read_array(path, memory_map)
+        assert array.tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert isinstance(array, np.memmap) == memory_map
+    data = path.read_bytes().replace(b"(3, 2), }" + b" " * 12, b"(3000000000000, 2), }")
+    assert b"3000000000000" in data
+    for content in (data, data[:-1], b"", b"text"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="a.npy is truncated or no array"):
+            files.read_array(path)
+    np.savez(tmp_path / "b.npz", a=np.zeros(2))
+    with pytest.raises(ValueError, match="b.npz is no array"):
+        files.read_array(tmp_path / "b.npz")

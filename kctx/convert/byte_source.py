@@ -9,6 +9,7 @@ from kctx.files import is_gzipped, unpacked
 
 BLOCK = 4 * 2**20
 _MOST_EXPANSION = 1032  # no deflate stream expands more
+_USUAL_EXPANSION = 8  # more than that of numbers as text
 _SHOWN_FROM = 64 * 2**20  # a bar for what takes a second or more
 
 
@@ -16,6 +17,17 @@ def most_bytes(path):
     """The most bytes that a file can hold: its size, or what gzip can make of it."""
     size = Path(path).stat().st_size
     return size * _MOST_EXPANSION if is_gzipped(path) else size
+
+
+def likely_rows(path, rows, dim):
+    """For how many rows of float32 to take memory at once, of those that a header promises.
+
+    A plain file must have the bytes. Of a gzipped one only the end tells, so that no more is taken
+    than packed numbers are likely to give; a table grows where there are more.
+    """
+    if not is_gzipped(path):
+        return rows
+    return min(rows, max(1024, Path(path).stat().st_size * _USUAL_EXPANSION // (4 * dim)))
 
 
 @contextlib.contextmanager

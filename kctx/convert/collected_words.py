@@ -77,6 +77,8 @@ class CollectedWords:
         Raises:
             ValueError: nothing was.
         """
+        if not self.words and self.only is None:
+            raise ValueError(f"{self.report.path} holds no words.")
         if not self.words:
             raise ValueError(f"{self.report.path} holds none of the words that were asked for.")
         self.report.words = len(self.words)

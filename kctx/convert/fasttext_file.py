@@ -17,6 +17,7 @@ from kctx.vectors.tables import as_table
 
 VERSION = 12
 _LONGEST_NGRAM = 1000  # characters; more is a header that lies
+_MOST_PRUNED_BUCKETS = 2**27  # as above: nothing else in a pruned file tells, and each takes memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,6 +135,11 @@ class FastTextFile:
             raise ValueError(f"`version` must be 0, 11 or 12. Received: {self.version!r}")
         if self.version == 0 and (self.is_quantized or self.prune_map is not None):
             raise ValueError("The old format (`version` 0) holds no quantised or pruned model.")
+        if self.prune_map is not None and buckets > _MOST_PRUNED_BUCKETS:
+            raise ValueError(
+                f"`buckets` of a pruned model must be at most {_MOST_PRUNED_BUCKETS:,}. "
+                f"Received: {buckets:,}"
+            )
         if self.prune_map is not None and len(self.prune_map):
             pairs = np.asarray(self.prune_map)
             if pairs.min() < 0 or pairs[:, 0].max() >= buckets or pairs[:, 1].max() >= len(pairs):

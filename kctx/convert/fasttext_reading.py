@@ -132,7 +132,7 @@ def _read_entries(reader, size, num_words):
     last = len(data) - _ENTRY_BYTES
     for index in range(size):
         end = data.find(b"\0", offset)
-        if end < 0 or end > last + 1:
+        if end < 0 or end > last:
             raise ValueError(
                 f"{reader.path} is truncated or its header is wrong: entry {index} of {size} at "
                 f"byte {offset} does not end."

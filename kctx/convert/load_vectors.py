@@ -3,6 +3,7 @@
 import os
 import re
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,7 @@ def load_vectors(
         check_storage(storage)
     if first is not None:
         check_count("first", first)
-    if isinstance(only, str):
+    if only is not None and (isinstance(only, (str, bytes)) or not isinstance(only, Iterable)):
         raise ValueError(f"`only` must be a collection of words. Received: {only!r}")
     if format not in (None, *FORMATS):
         raise ValueError(f"`format` must be one of {FORMATS}. Received: {format!r}")

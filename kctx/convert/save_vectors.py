@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from kctx.arguments import check_count
 from kctx.convert import text_vectors_file, word2vec_file
 from kctx.convert.fasttext_file import FastTextArguments, FastTextFile
+from kctx.vectors import Vectors
 from kctx.vectors.subword_table import SubwordTable, sums_of_rows
 
 FORMATS = ("word2vec", "word2vec_text", "vec", "glove", "fasttext", "native")
@@ -27,8 +29,13 @@ def save_vectors(vectors, path, format="word2vec", digits=None):
     Raises:
         ValueError: unknown format, or a word that the format cannot hold, such as one with a space
             in word2vec's binary format; it is named, and nothing is written. Vectors of a
-            supervised or pruned model as "fasttext".
+            supervised or pruned model as "fasttext"; no words at all in a format but "fasttext" and
+            "native".
     """
+    if not isinstance(vectors, Vectors):
+        raise ValueError(f"`vectors` must be Vectors. Received: {type(vectors).__name__}")
+    if digits is not None:
+        check_count("digits", digits)
     if format not in FORMATS:
         raise ValueError(f"`format` must be one of {FORMATS}. Received: {format!r}")
     if format == "native":

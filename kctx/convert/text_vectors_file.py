@@ -12,9 +12,9 @@ import warnings
 
 import numpy as np
 
-from kctx.convert.byte_source import opened
+from kctx.convert.byte_source import likely_rows, opened
 from kctx.convert.collected_words import CollectedWords
-from kctx.convert.word2vec_file import check_header, parse_header
+from kctx.convert.word2vec_file import check_filled, check_header, parse_header
 from kctx.files import is_gzipped, whole_file
 from kctx.vectors.tables import chunks
 from kctx.words import to_bytes, to_text
@@ -81,7 +81,7 @@ def read(path, report, header=None, first=None, only=None, storage="float32", pr
             rows, dim = None, infer_dim(some[:_LINES_LOOKED_AT])
             if dim is None:
                 raise ValueError(f"{path} holds no word vectors in line 1: {_shown(some)}")
-        expected = _count_lines(path) if rows is None else rows
+        expected = _count_lines(path) if rows is None else likely_rows(path, rows, dim)
         kept = CollectedWords(report, expected, dim, first, only, storage)
         number = 1 + header  # of the line that comes next
         found, blank = 0, None
@@ -234,6 +234,7 @@ def write(vectors, path, header=True, digits=9, trailing_space=False, unknown_ro
     Raises:
         ValueError: a word that would not be read back; it is named, and nothing is written.
     """
+    check_filled(vectors)
     words = [to_bytes(word) for word in vectors.words]
     _check_words(words, header)
     count, dim = len(words), vectors.dim

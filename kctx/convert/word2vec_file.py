@@ -7,13 +7,14 @@ reader takes both.
 
 import numpy as np
 
-from kctx.convert.byte_source import BLOCK, most_bytes, opened
+from kctx.convert.byte_source import BLOCK, likely_rows, most_bytes, opened
 from kctx.convert.collected_words import CollectedWords
 from kctx.files import whole_file
 from kctx.vectors.tables import chunks
 from kctx.words import to_bytes
 
 _ROWS_AT_ONCE = 4096
+_LONGEST_WORD = 64 * 2**20  # bytes; a small gzip file may hold any number of them
 
 
 def parse_header(line):
@@ -74,7 +75,7 @@ def read(path, report, first=None, only=None, storage="float32", progress=False)
             raise ValueError(f"{path} does not begin with a line of two sizes: {data[:40]!r}")
         rows, dim = sizes
         check_header(path, rows, dim, 4 * dim + 1)
-        kept = CollectedWords(report, rows, dim, first, only, storage)
+        kept = CollectedWords(report, likely_rows(path, rows, dim), dim, first, only, storage)
         rest = _Rows(source, data, end + 1, 4 * dim)
         for start in range(0, rows, _ROWS_AT_ONCE):
             words, numbers = rest.take(start, min(start + _ROWS_AT_ONCE, rows), rows)
@@ -83,6 +84,12 @@ def read(path, report, first=None, only=None, storage="float32", progress=False)
                 return kept.vectors()
         rest.check_end(rows)
     return kept.vectors()
+
+
+def check_filled(vectors):
+    """Raises a `ValueError` for vectors without words, of which readers make nothing."""
+    if not len(vectors):
+        raise ValueError("`vectors` must hold a word. Received: none")
 
 
 class _Rows:
@@ -105,6 +112,11 @@ class _Rows:
                 if space >= 0 and end <= len(data):
                     break
                 offset = self.before + begin
+                if space < 0 and len(data) - begin > _LONGEST_WORD:
+                    raise ValueError(
+                        f"{self.source.path}: the word of row {row + 1} at byte {offset} has more "
+                        f"than {_LONGEST_WORD} bytes."
+                    )
                 if not self._more():
                     raise ValueError(
                         f"{self.source.path} is truncated: the header promises {rows} rows, and "
@@ -142,9 +154,10 @@ def write(vectors, path, newline=True):
         newline: bool, whether a line feed follows each vector, as the original tool has it.
 
     Raises:
-        ValueError: a word that the format cannot hold, because it contains a space or a line
-            feed; it is named, and nothing is written.
+        ValueError: no words, or one that the format cannot hold, because it contains a space or a
+            line feed; it is named, and nothing is written.
     """
+    check_filled(vectors)
     words = [to_bytes(word) for word in vectors.words]
     for word in words:
         if b" " in word or b"\n" in word:

@@ -1,6 +1,7 @@
 """A corpus as word ids on disk, memory-mapped, so that its size is no matter."""
 
 import tempfile
+from pathlib import Path
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class IdCorpus:
     """
 
     def __init__(self, ids):
+        ids = np.asanyarray(ids)
         if ids.dtype != np.int32 or ids.ndim != 1:
             raise ValueError(
                 f"`ids` must be int32 of one dimension. Received: {ids.dtype}, shape {ids.shape}"
@@ -79,7 +81,17 @@ class IdCorpus:
 
     @classmethod
     def open(cls, path):
-        """Maps ids that `build(path=...)` kept."""
+        """Maps ids that `build(path=...)` kept.
+
+        Raises:
+            ValueError: no file of ids, or one that was cut short; names it.
+        """
+        size = Path(path).stat().st_size
+        if not size or size % 4:
+            raise ValueError(
+                f"{path} must hold ids of 4 bytes each: it was cut short or is something else. "
+                f"Received: {size:,} bytes"
+            )
         return cls(np.memmap(path, np.int32, "r"))
 
     def __len__(self):

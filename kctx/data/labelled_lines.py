@@ -29,8 +29,12 @@ def read_labelled_lines(files, label_prefix="__label__", progress=True):
         list of (labels, words) pairs of lists of str; labels keep their prefix.
 
     Raises:
-        ValueError: no line has a label.
+        ValueError: no line has a label, or an empty prefix, which would make all words labels.
     """
+    if not isinstance(label_prefix, str) or not label_prefix:
+        raise ValueError(
+            f"`label_prefix` must be a str that is not empty. Received: {label_prefix!r}"
+        )
     lines, prefix = [], label_prefix.encode("utf-8")
     for block in text_blocks(text_files(files), "reading", progress, whole_lines=True):
         for line in block.split(b"\n")[:-1]:

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from kctx import kernels
-from kctx.arguments import check_choice, check_count
+from kctx.arguments import check_choice, check_count, check_number
 from kctx.data.ahead import ahead
 from kctx.data.label_targets import OBJECTIVES, LabelTargets, within_runs
 from kctx.data.step_stream import StepStream
@@ -62,8 +62,7 @@ class LabelledStream(StepStream):
         ):
             check_count(name, value, least)
         check_choice("objective", objective, OBJECTIVES)
-        if not learning_rate > 0:
-            raise ValueError(f"`learning_rate` must be above 0. Received: {learning_rate}")
+        check_number("learning_rate", learning_rate, above=0)
         if len(label_counts) < 2:
             raise ValueError(
                 "`label_counts` must hold at least two labels. With one there is nothing to learn. "
@@ -73,6 +72,12 @@ class LabelledStream(StepStream):
             raise ValueError(
                 "`lines` must hold a line with a label and a known word. "
                 f"Received: none, {lines.num_skipped} were left out"
+            )
+        self.num_labels = len(label_counts)
+        if lines.label_ids.max() >= self.num_labels:
+            raise ValueError(
+                "`label_counts` must hold a count for each label of `lines`. "
+                f"Received: {self.num_labels}, a label of number {lines.label_ids.max()}"
             )
         self.lines, self.objective = lines, objective
         self.epochs, self.learning_rate = epochs, learning_rate

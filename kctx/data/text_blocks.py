@@ -2,11 +2,12 @@
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.progress import Progress
 
-from kctx.files import unpacked
+from kctx.files import unpacked, warn_of_utf16
 from kctx.words import to_bytes
 
 # What the word2vec and GloVe tools take for white space (they also drop every carriage return),
@@ -71,8 +72,11 @@ def text_blocks(files, what, progress=True, whole_lines=False, block_bytes=_BLOC
         task = bar.add_task(what, total=total)
         for path, size in zip(files, sizes, strict=True):
             with unpacked(path) as (file, raw):
-                rest, within_line = [], False
+                rest, within_line, first = [], False, True
                 while block := file.read(block_bytes):
+                    if first:
+                        warn_of_utf16(path, block)
+                    first = False
                     bar.update(task, completed=done + raw.tell())
                     cut = block.rfind(b"\n")
                     if cut < 0 and not whole_lines:
@@ -91,12 +95,12 @@ def text_blocks(files, what, progress=True, whole_lines=False, block_bytes=_BLOC
 
 def line_blocks(lines, block_lines=1 << 14):
     """Blocks as those of `text_blocks`, from an iterable of str or bytes, a line each."""
-    if isinstance(lines, (str, bytes)):
-        raise ValueError(f"`lines` must be several texts. Received: {lines[:60]!r}")
+    if isinstance(lines, (str, bytes)) or not isinstance(lines, Iterable):
+        shown = lines[:60] if isinstance(lines, (str, bytes)) else lines
+        raise ValueError(f"`lines` must be several texts. Received: {shown!r}")
     block = []
     for line in lines:
-        line = to_bytes(line) if isinstance(line, str) else line
-        block.append(line.replace(b"\n", b" "))
+        block.append(to_bytes(line).replace(b"\n", b" "))
         if len(block) == block_lines:
             yield b"\n".join([*block, b""])
             block = []

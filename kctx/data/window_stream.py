@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from kctx import kernels
-from kctx.arguments import check_count
+from kctx.arguments import check_count, check_number
 from kctx.data.ahead import ahead
 from kctx.data.step_stream import StepStream
 from kctx.data.window_blocks import WindowBlocks, expected_words, no_window, window_blocks
@@ -88,13 +88,26 @@ class WindowStream(StepStream):
             check_count(name, value, least)
         if row_rates not in ("sqrt", "sum"):
             raise ValueError(f"`row_rates` must be 'sqrt' or 'sum'. Received: {row_rates!r}")
-        if not learning_rate > 0:
-            raise ValueError(f"`learning_rate` must be above 0. Received: {learning_rate}")
-        if not sample >= 0:
-            raise ValueError(f"`sample` must be at least 0. Received: {sample}")
+        check_number("learning_rate", learning_rate, above=0)
+        check_number("min_learning_rate", min_learning_rate, least=0, most=1)
+        check_number("sample", sample, least=0)
+        if num_tokens is not None:
+            check_count("num_tokens", num_tokens)
         self.corpus, self.targets, self.features = corpus, targets, features
         self.epochs, self.window = epochs, window
         counts = np.asarray(counts, np.int64)
+        self.vocabulary_size = len(counts)
+        if not len(counts) or counts.min() < 0 or targets.vocabulary_size != len(counts):
+            raise ValueError(
+                "`counts` must not be negative, and those of the words of `targets`. "
+                f"Received: {len(counts)} counts, {counts[:5].tolist()}.., "
+                f"targets of {targets.vocabulary_size} words"
+            )
+        if line_end_id is not None and not 0 <= line_end_id < len(counts):
+            raise ValueError(
+                f"`line_end_id` must be that of one of {len(counts)} words. "
+                f"Received: line_end_id={line_end_id!r}"
+            )
         self.sample, self.num_tokens = sample, int(num_tokens or counts.sum())
         self.keep = keep_probabilities(counts, self.num_tokens, sample).astype(np.float32)
         self.learning_rate, self.min_learning_rate = learning_rate, min_learning_rate
@@ -113,6 +126,11 @@ class WindowStream(StepStream):
         """How many batches each chunk gives, the same in every epoch."""
         self._chunks, batches, words = [], [], 0
         for begin, ids in self.corpus.chunks():
+            if ids.max() >= self.vocabulary_size:
+                raise ValueError(
+                    "`corpus` must hold ids of the words of `counts`. "
+                    f"Received: {self.vocabulary_size} counts, an id of {ids.max()}"
+                )
             mean, deviation = expected_words(ids, self.keep, self.line_end_id)
             # Six standard deviations above the mean: 1 chunk in 10^9 draws more.
             most = min(mean + 6 * deviation, len(ids))
@@ -120,6 +138,8 @@ class WindowStream(StepStream):
             self._chunks.append((begin, len(ids)))
             batches.append(max(1, math.ceil(blocks / self.blocks_per_batch)))
             words += int(np.count_nonzero(ids >= 0))
+        if not words:
+            raise ValueError("`corpus` must hold a known word. Received: none")
         self._bounds = np.concatenate([[0], np.cumsum(batches)])
         self.steps_per_epoch = int(self._bounds[-1])
         self.total_steps = self.steps_per_epoch * self.epochs

@@ -22,6 +22,7 @@ class NegativeSampling:
     def __init__(self, counts, shared=16, exponent=0.75):
         check_count("shared", shared)
         self.shared, self.exponent = shared, exponent
+        self.vocabulary_size = len(counts)
         self.probabilities = noise_probabilities(counts, exponent)
         self.noise = NoiseTable(self.probabilities)
 
@@ -53,6 +54,7 @@ class HierarchicalSoftmax:
     """
 
     def __init__(self, counts, positive_bit=0):
+        self.vocabulary_size = len(counts)
         self.tree, self.positive_bit = huffman_tree(counts), positive_bit
 
     def expected(self, share, step_blocks, block_words):

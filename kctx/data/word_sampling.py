@@ -26,9 +26,21 @@ def keep_probabilities(counts, num_tokens, sample):
 
 
 def noise_probabilities(counts, exponent):
-    """Distribution of the negatives: counts to a power, 0.75 in Word2Vec, 0.5 in fastText."""
-    powers = np.asarray(counts, np.float64) ** exponent
-    return powers / powers.sum()
+    """Distribution of the negatives: counts to a power, 0.75 in Word2Vec, 0.5 in fastText.
+
+    Raises:
+        ValueError: counts below 0, or none above it; powers that are not finite.
+    """
+    counts = np.asarray(counts, np.float64)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        powers = counts**exponent
+        total = powers.sum()
+    if not (total > 0 and np.isfinite(total) and counts.min() >= 0):
+        raise ValueError(
+            "`counts` must not be negative nor all 0, and their powers finite. "
+            f"Received: counts={counts[:5].tolist()}.., exponent={exponent}"
+        )
+    return powers / total
 
 
 class NoiseTable:

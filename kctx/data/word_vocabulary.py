@@ -34,6 +34,8 @@ class WordVocabulary:
     """
 
     def __init__(self, words, counts, num_lines=0, num_tokens=None):
+        if isinstance(words, (str, bytes)):
+            raise ValueError(f"`words` must be a list of str. Received: {words[:80]!r}")
         self.words = list(words)
         self.counts = np.asarray(counts, np.int64)
         self.num_lines = int(num_lines)
@@ -42,6 +44,12 @@ class WordVocabulary:
             raise ValueError(
                 "`counts` must hold a number for each word. "
                 f"Received: {len(self.words)} words, counts of shape {self.counts.shape}"
+            )
+        if len(self.counts) and self.counts.min() < 0:
+            place = int(self.counts.argmin())
+            raise ValueError(
+                "`counts` must not be negative. "
+                f"Received: {self.counts[place]} of {self.words[place]!r}"
             )
         self.ids = {to_bytes(word): place for place, word in enumerate(self.words)}
         if len(self.ids) != len(self.words):
@@ -171,7 +179,7 @@ class WordVocabulary:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
                 word, _, count = line.rstrip(b"\r\n").rpartition(b" ")
-                if not word or not count.isdigit():
+                if not word or not count.isdigit() or len(count) > 18:  # of int64
                     raise ValueError(f"{path}, line {number} must be `word count`: {line[:80]!r}")
                 words.append(to_text(word))
                 counts.append(int(count))

@@ -13,7 +13,7 @@ from kctx.layers.window_products import (
     check_targets,
     window_step,
 )
-from kctx.models.sparse_model import SparseModel
+from kctx.models.sparse_model import SparseModel, check_rows
 
 _OF_BATCH = {"features", "feature_words", "feature_scales", "word_sizes", "positions"}
 
@@ -78,6 +78,13 @@ class FastText(SparseModel):
         )
         self._finish()
         self.kernel = window_kernel(architecture, num_negatives, LOSS_SHARE)
+
+    def check_stream(self, stream):
+        super().check_stream(stream)
+        if stream.features is None:
+            raise ValueError("The stream must have `features`, the rows of words. Received: none")
+        rows = int(stream.features.rows.max(initial=-1)) + 1
+        check_rows("buckets", self.buckets, rows - self.vocabulary_size)
 
     def update(self, batch):
         """One batch of `kctx.data.WindowStream` with features: its steps, one after the other.

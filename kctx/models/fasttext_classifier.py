@@ -8,7 +8,7 @@ from kctx.arguments import check_choice, check_count
 from kctx.kernels.host_memory import arrays, in_memory, shared_tensors
 from kctx.layers.bags import add_to_bags, bag_sums
 from kctx.layers.sparse_rows import add_rows, read_rows
-from kctx.models.sparse_model import SparseModel
+from kctx.models.sparse_model import SparseModel, check_rows
 
 _OBJECTIVES = ("softmax", "hierarchical_softmax", "negative_sampling", "one_vs_all")
 
@@ -69,6 +69,11 @@ class FastTextClassifier(SparseModel):
         )
         self._finish()
         self.by_kernel = kernels.usable() and objective in kernels.LABEL_OBJECTIVES
+
+    def check_stream(self, stream):
+        rows = int(stream.lines.rows.max(initial=-1)) + 1
+        check_rows("vocabulary_size + buckets", self.vocabulary_size + self.buckets, rows)
+        check_rows("num_labels", self.num_labels, stream.num_labels)
 
     def batches_of(self, stream):
         if stream.objective != self.objective:

@@ -1,6 +1,7 @@
 """GloVe: word vectors whose products are the logarithms of co-occurrence counts."""
 
 import math
+import numbers
 
 import keras
 import numpy as np
@@ -76,9 +77,10 @@ class GloVe(SparseModel):
             ("clip", clip, None),
             ("damping", damping, 0),
         ):
-            if not (value > 0 or value == least) or not math.isfinite(value):
+            is_number = isinstance(value, numbers.Real)
+            if not is_number or not (value > 0 or value == least) or not math.isfinite(value):
                 bound = "positive" if least is None else "zero or positive"
-                raise ValueError(f"`{argument}` must be {bound}. Received: {argument}={value}")
+                raise ValueError(f"`{argument}` must be {bound}. Received: {argument}={value!r}")
         if words is not None and len(words) != vocabulary_size:
             raise ValueError(
                 "`words` must hold `vocabulary_size` words. "

@@ -95,7 +95,7 @@ class NNLM(CheckedInputs, HasSizes, keras.Model):
                 "`direct_connections` must be True without a hidden layer. "
                 "Received: hidden_dim=0, direct_connections=False"
             )
-        if not 0 <= dropout < 1:
+        if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
             raise ValueError(f"`dropout` must lie in [0, 1). Received: {dropout!r}")
 
         # layers

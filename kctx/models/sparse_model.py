@@ -48,13 +48,22 @@ class SparseModel(keras.Model):
 
         Raises:
             FloatingPointError: the loss is NaN or infinite, as after a rate that is too high.
+            ValueError: a stream with rows that the tables do not have.
         """
         if hasattr(x, "batches"):
+            self.check_stream(x)
             x = self.batches_of(x)
         kwargs.setdefault("shuffle", False)
         # First, so that no other callback writes what went wrong.
         kwargs["callbacks"] = [_StopOnNonFinite(), *(kwargs.get("callbacks") or [])]
         return super().fit(x, **kwargs)
+
+    def check_stream(self, stream):
+        """Raises a `ValueError` for a stream with rows that the tables do not have.
+
+        No backend says so of an index: one passes it over, another writes elsewhere in memory.
+        """
+        check_rows("vocabulary_size", self.vocabulary_size, stream.vocabulary_size)
 
     def batches_of(self, stream):
         """What `fit` trains on of a stream of `kctx.data`."""
@@ -112,6 +121,15 @@ class SparseModel(keras.Model):
             logs = self._step(batch)
         state = tuple([scope.get_current_value(variable) for variable in group] for group in groups)
         return logs, state
+
+
+def check_rows(argument, rows, needed):
+    """Raises a `ValueError` unless a model has the rows that a stream needs."""
+    if needed > rows:
+        raise ValueError(
+            f"The stream needs a model of `{argument}` of at least {needed}. "
+            f"Received: {argument}={rows}"
+        )
 
 
 class _StopOnNonFinite(keras.callbacks.Callback):

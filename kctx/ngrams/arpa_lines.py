@@ -5,6 +5,7 @@ import zlib
 import numpy as np
 
 _BLOCK = 1 << 23
+_LONGEST_LINE = 1 << 26  # a small packed file may hold any number of bytes
 
 
 class Lines:
@@ -66,5 +67,7 @@ class Lines:
         except (EOFError, OSError, zlib.error) as error:
             raise ValueError(f"{self.path} cannot be unpacked: {error}") from error
         self._held += block
+        if len(self._held) > _LONGEST_LINE and b"\n" not in self._held:
+            raise self.error(f"it has more than {_LONGEST_LINE:,} bytes", self.number + 1)
         self._ended = not block
         self._advance()

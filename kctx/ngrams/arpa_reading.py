@@ -93,7 +93,7 @@ def _counts(lines):
         raise lines.error(f"expected \\data\\. Received: {to_text(line[:60])!r}{hint}")
     sizes = []
     while (line := lines.next()) is not None and line.strip():
-        found = re.fullmatch(rb"ngram (\d+)=\s*(\d+)\s*", line)
+        found = re.fullmatch(rb"ngram (\d{1,18})=\s*(\d{1,18})\s*", line)
         if found is None:
             raise lines.error(f"expected `ngram N=count`. Received: {to_text(line[:60])!r}")
         if int(found[1]) != len(sizes) + 1:
@@ -210,15 +210,17 @@ def _floats(lines, texts, start, what):
                     f"the {what} must be a number. Received: {to_text(text[:60])!r}", start + place
                 ) from None
         raise
+    with np.errstate(over="ignore"):
+        stored = values.astype(np.float32)
     bad = np.isnan(values) | (values == math.inf)
     if what != "log probability":
-        bad |= np.isinf(values)
+        bad |= np.isinf(stored)
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
         raise lines.error(
             f"the {what} must be finite. Received: {to_text(texts[place])}", start + place
         )
-    return values.astype(np.float32)
+    return stored
 
 
 def _check_numbers(lines, first, p, b, positive):

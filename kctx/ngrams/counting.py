@@ -14,6 +14,13 @@ _DEFAULT_MEMORY = 2 << 30
 _LEAST_TOKENS = 1 << 12
 
 
+def check_order(order):
+    """Raises a `ValueError` for an order that is no integer from 1 to 6."""
+    check_count("order", order)
+    if order > MAX_ORDER:
+        raise ValueError(f"`order` must be from 1 to {MAX_ORDER}. Received: order={order}")
+
+
 def count_ngrams(
     files=(),
     lines=None,
@@ -55,9 +62,7 @@ def count_ngrams(
             of range.
         FileNotFoundError: no such file.
     """
-    check_count("order", order)
-    if order > MAX_ORDER:
-        raise ValueError(f"`order` must be from 1 to {MAX_ORDER}. Received: order={order}")
+    check_order(order)
     if memory_limit is not None:
         check_count("memory_limit", memory_limit, 1)
     files = checked_source(files, lines)

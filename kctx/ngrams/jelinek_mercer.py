@@ -81,8 +81,14 @@ def levels(tables, contexts, ngrams, size):
 
 def _seen(tables, contexts, k):
     """Whether the context of k words at each position occurred with a word behind it."""
-    place = contexts[k - 1]
-    return (place >= 0) & (tables.backoffs[k - 1][place] == IMPOSSIBLE)
+    return _looked_up(tables.backoffs[k - 1], contexts[k - 1], 0.0) == IMPOSSIBLE
+
+
+def _looked_up(values, places, missing):
+    """Values at places, and another where a place is -1; there may be no values at all."""
+    if not len(values):
+        return np.full(len(places), missing)
+    return np.where(places >= 0, values[places], missing)
 
 
 def powers(logs):
@@ -108,8 +114,7 @@ def estimate_nested(tables, totals, contexts, ngrams, iterations):
     p = levels(tables, contexts, ngrams, predicted_size(tables))
     buckets, valid = [np.full(count, doubling_buckets(totals[0][0]))], [np.ones(count, bool)]
     for k in range(1, order):
-        place = contexts[k - 1]
-        buckets.append(doubling_buckets(np.where(place >= 0, totals[k][place], 0)))
+        buckets.append(doubling_buckets(_looked_up(totals[k], contexts[k - 1], 0)))
         valid.append(buckets[-1] > 0)
     weights, evidence = np.full((order, 21), 0.5), np.zeros((order, 21))
     for _ in range(iterations):
@@ -206,6 +211,6 @@ def joint_buckets(frequencies, tokens, columns, contexts, number=None):
     frequency = np.full(len(columns[0]) if columns else 1, float(tokens))
     for column, place, table in zip(columns, contexts, frequencies, strict=False):
         here = column >= 0
-        frequency[here] = np.where(place[here] >= 0, table[place[here]], 0)
+        frequency[here] = _looked_up(table, place[here], 0)
     buckets = bengio_buckets(frequency, tokens)
     return buckets if number is None else np.minimum(buckets, number - 1)

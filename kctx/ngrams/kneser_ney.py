@@ -79,7 +79,7 @@ def _contexts(tables, k):
 def _counts_of_counts(counts, k, adjusted):
     """Number of n-grams with an adjusted count of 0 to 4."""
     found = np.bincount(np.minimum(adjusted, 5), minlength=6)
-    if k < counts.order - 1 and not counts.fixed_vocabulary:
+    if k < counts.order - 1 and not counts.fixed_vocabulary and len(adjusted):
         # `lmplz` takes the last n-gram in its order at its occurrences instead, below the highest
         # order. So do we, to get the same discounts.
         found[min(adjusted[-1], 5)] -= 1

@@ -1,12 +1,14 @@
 """The n-gram language model."""
 
+import numbers
+
 import numpy as np
 
 from kctx.arguments import check_count
 from kctx.ngrams import scoring
 from kctx.ngrams.arpa_reading import read_tables
 from kctx.ngrams.arpa_writing import write_tables
-from kctx.ngrams.counting import count_ngrams
+from kctx.ngrams.counting import check_order, count_ngrams
 from kctx.ngrams.distributions import Distributions, sampled
 from kctx.ngrams.options import Options
 from kctx.ngrams.storage import load_parts, save_parts
@@ -83,7 +85,7 @@ class NGramLM:
             ValueError: as `count_ngrams`, or an option out of range, or no discounts.
         """
         options = Options(smoothing, special_words=special_words, **options)
-        check_count("order", order)
+        check_order(order)
         options.for_order(order)
         counts = count_ngrams(
             files,
@@ -230,8 +232,9 @@ class NGramLM:
         """
         check_count("number", number)
         check_count("max_words", max_words)
-        if not 0 < temperature < np.inf:
-            raise ValueError(f"`temperature` must be above 0. Received: {temperature}")
+        check_count("seed", seed, least=0)
+        if not isinstance(temperature, numbers.Real) or not 0 < temperature < np.inf:
+            raise ValueError(f"`temperature` must be above 0. Received: {temperature!r}")
         rng, words = np.random.default_rng(seed), split_words(prefix)
         ids = self.ids("<unk>" if to_bytes(x) in SPECIAL_WORDS else x for x in words).tolist()
         sentences = []

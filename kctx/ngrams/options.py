@@ -68,9 +68,7 @@ class Options:
         if self.vocabulary_pad and not self.interpolate_unigrams:
             raise ValueError("`vocabulary_pad` needs `interpolate_unigrams`")
         fallback = self.discount_fallback
-        if fallback is not None and (
-            len(fallback) != 3 or not all(0 <= d <= j for j, d in enumerate(fallback, 1))
-        ):
+        if fallback is not None and not _are_discounts(fallback):
             raise ValueError(
                 "`discount_fallback` must be three discounts within [0, 1], [0, 2] and [0, 3], or "
                 f"None. Received: {fallback}"
@@ -98,7 +96,9 @@ class Options:
         weights = self.weights
         if weights is not None:
             weights = [float(weight) for weight in weights]
-            if len(weights) != order + 1 or min(weights) < 0 or abs(sum(weights) - 1) > 1e-6:
+            # As what must hold, since nothing holds of NaN.
+            sums = len(weights) == order + 1 and abs(sum(weights) - 1) <= 1e-6
+            if not sums or min(weights) < 0:
                 raise ValueError(
                     f"`weights` must be {order + 1} numbers from the highest order down to the "
                     f"uniform estimate, none below 0, that sum to 1. Received: {weights}"
@@ -106,10 +106,18 @@ class Options:
         return checked_prune(self.prune, order), limits, weights
 
 
+def _are_discounts(values):
+    return (
+        isinstance(values, Sequence)
+        and len(values) == 3
+        and all(isinstance(d, (int, float)) and 0 <= d <= j for j, d in enumerate(values, 1))
+    )
+
+
 def checked_prune(prune, order):
     """A threshold for each order from one or several numbers, the last standing for the rest."""
     given = prune
-    prune = [prune] if isinstance(prune, int) else list(prune)
+    prune = list(prune) if isinstance(prune, Iterable) else [prune]
     if not prune:
         return [0] * order
     for value in prune:

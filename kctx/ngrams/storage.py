@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kctx.files import read_json, replaced_folder, write_json
+from kctx.files import read_array, read_json, replaced_folder, write_json
 from kctx.ngrams.jelinek_mercer import JointMixture
 from kctx.ngrams.tables import BackoffTables
 from kctx.ngrams.text import SPECIAL_WORDS
@@ -72,10 +72,7 @@ def load_parts(folder, memory_map=True):
 
     def array(name, dtype, size):
         path = folder / name
-        try:
-            values = np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
-        except (ValueError, EOFError) as error:
-            raise ValueError(f"{path} is not a whole array file: {error}") from error
+        values = read_array(path, memory_map)
         if values.dtype != dtype or values.shape != (size,):
             raise ValueError(
                 f"{path} must hold {size} values of {np.dtype(dtype)}. Received: {values.shape} of "
@@ -97,7 +94,7 @@ def load_parts(folder, memory_map=True):
     mixture = None
     if config.get("mixture_tokens") is not None:
         path = folder / "mixture_weights.npy"
-        weights = np.load(path, allow_pickle=False)
+        weights = read_array(path)
         if weights.ndim != 2 or weights.shape[1] != order + 1 or not len(weights):
             raise ValueError(f"{path} must be of shape (n, {order + 1}). Received: {weights.shape}")
         frequencies = [array(f"order{k}_frequencies.npy", np.float64, size) for k, size in lower]

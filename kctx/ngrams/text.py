@@ -9,11 +9,12 @@ last line without LF is a whole sentence, where `lmplz` leaves out its `</s>`.
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from kctx.files import unpacked
+from kctx.files import unpacked, warn_of_utf16
 from kctx.words import to_bytes, to_text
 
 UNKNOWN, START, END = 0, 1, 2
@@ -44,6 +45,8 @@ class WordIds(dict):
         self.words = list(SPECIAL_WORDS)
         self.open = True
         if vocabulary is not None:
+            if isinstance(vocabulary, (str, bytes)) or not isinstance(vocabulary, Iterable):
+                raise ValueError(f"`vocabulary` must be a list of words. Received: {vocabulary!r}")
             for word in vocabulary:
                 word = checked_word(word)
                 if word not in SPECIAL_WORDS:
@@ -152,6 +155,8 @@ def blocks_of(files, lines, advance=lambda size: None, size=BLOCK_BYTES):
         number, rest = 1, []
         with unpacked(path) as (file, _):
             while block := file.read(size):
+                if number == 1 and not rest:
+                    warn_of_utf16(path, block)
                 advance(len(block))
                 cut = max(block.rfind(b"\n"), block.rfind(b" "))
                 if cut < 0:
@@ -193,10 +198,9 @@ def checked_source(files, lines):
     if isinstance(files, (str, os.PathLike)):
         files = [files]
     files = [Path(name) for name in files]
-    if isinstance(lines, (str, bytes)):
-        raise ValueError(
-            f"`lines` must be several texts, a sentence each. Received: {lines[:80]!r}"
-        )
+    if isinstance(lines, (str, bytes)) or not isinstance(lines, Iterable | None):
+        shown = lines[:80] if isinstance(lines, (str, bytes)) else lines
+        raise ValueError(f"`lines` must be several texts, a sentence each. Received: {shown!r}")
     if bool(files) == (lines is not None):
         shown = "None" if lines is None else f"a {type(lines).__name__}"
         raise ValueError(

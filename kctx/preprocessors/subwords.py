@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from kctx.arguments import check_count
-from kctx.files import whole_file
+from kctx.files import read_array, whole_file
 from kctx.preprocessors.model_input import ModelInput
 from kctx.preprocessors.ngram_hashing import ngram_buckets
 from kctx.preprocessors.words import WordsPreprocessor
@@ -184,5 +184,5 @@ class SubwordsPreprocessor(WordsPreprocessor):
         subwords = Subwords(**config.pop("subwords"))
         places = None
         if config.pop("is_pruned"):
-            places = np.load(Path(folder) / _PLACES_FILE, allow_pickle=False)
+            places = read_array(Path(folder) / _PLACES_FILE)
         return cls(WordTokenizer.from_folder(folder), subwords, places=places, **config)

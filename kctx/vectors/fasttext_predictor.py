@@ -5,6 +5,9 @@ end of a line counts as a token, `</s>`; 1e-5 is added before a logarithm; "ns" 
 label a probability of its own, by a table of 512 steps.
 """
 
+import numbers
+from collections.abc import Iterable
+
 import numpy as np
 
 from kctx.vectors.huffman import huffman_tree
@@ -27,7 +30,8 @@ class FastTextPredictor:
             "__label__".
 
     Raises:
-        ValueError: the model is not supervised.
+        ValueError: the model is not supervised, has no labels, or NaN or infinity in what scores
+            them.
     """
 
     def __init__(self, model, label_prefix="__label__"):
@@ -35,6 +39,8 @@ class FastTextPredictor:
             raise ValueError(
                 f"Only supervised models predict labels. Received: a {model.arguments.model} model"
             )
+        if not model.labels:
+            raise ValueError("The model must have labels. Received: none")
         self.labels, self.label_prefix = list(model.labels), label_prefix
         self.loss, self._known_labels = model.arguments.loss, set(self.labels)
         # Files may ask for n-grams of words, and have no bucket for them.
@@ -44,6 +50,8 @@ class FastTextPredictor:
         )
         self._inputs = as_table(model.inputs)
         self._outputs = as_table(model.outputs).chunk(0, len(self.labels))
+        if not np.isfinite(self._outputs).all():
+            raise ValueError("The model's `outputs` must be finite. Received: NaN or infinity")
         self._tree = None  # also where there is one label, whose path is empty
         if self.loss == "hs" and len(self.labels) > 1:
             self._tree = huffman_tree(model.label_counts)
@@ -61,12 +69,15 @@ class FastTextPredictor:
             lists. A text of which the model knows nothing at all has an empty one.
 
         Raises:
-            ValueError: a text holds a line break, or `k` is 0.
+            ValueError: a text is no str or holds a line break, `k` is 0, `threshold` is no number,
+                or a text's rows hold NaN or infinity.
         """
         one = isinstance(texts, str)
-        lines = [texts] if one else list(texts)
+        lines = [texts] if one else _texts(texts)
         if isinstance(k, bool) or not isinstance(k, int) or not (k == -1 or k > 0):
             raise ValueError(f"`k` must be a positive integer, or -1 for all. Received: k={k!r}")
+        if not isinstance(threshold, numbers.Real) or threshold != threshold:  # NaN
+            raise ValueError(f"`threshold` must be a number. Received: threshold={threshold!r}")
         for number, line in enumerate(lines):
             if "\n" in line:
                 raise ValueError(
@@ -77,7 +88,7 @@ class FastTextPredictor:
         at_once = max(1, min(_LINES_AT_ONCE, _SCORES_AT_ONCE // max(1, 2 * len(self.labels))))
         answers = []
         for start in range(0, len(lines), at_once):
-            answers += self._predict(lines[start : start + at_once], k, threshold)
+            answers += self._predict(lines[start : start + at_once], k, threshold, start)
         return answers[0] if one else answers
 
     def sentence(self, texts):
@@ -86,10 +97,17 @@ class FastTextPredictor:
         Args:
             texts: list of str, a line each. As in `predict`, their ends count.
         """
-        return self._hidden(list(texts))[0]
+        return self._hidden(_texts(texts))[0]
 
-    def _predict(self, lines, k, threshold):
+    def _predict(self, lines, k, threshold, first):
         hidden, known = self._hidden(lines)
+        finite = np.isfinite(hidden).all(axis=1)
+        if not finite.all():
+            place = int(finite.argmin())
+            raise ValueError(
+                "The rows of a text's features must be finite. Received: NaN or infinity for text "
+                f"{first + place}, {lines[place][:60]!r}"
+            )
         if self.loss == "hs":
             scores = _path_log_probabilities(hidden, self._outputs, self._tree)
             allowed = scores >= np.log(np.float32(threshold) + _LOG_FLOOR)
@@ -144,6 +162,15 @@ class FastTextPredictor:
 
     def _is_label(self, token):
         return token in self._known_labels or token.startswith(self.label_prefix)
+
+
+def _texts(texts):
+    """A list of texts; raises a `ValueError` for anything else."""
+    texts = list(texts) if isinstance(texts, Iterable) and not isinstance(texts, bytes) else [texts]
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"A text must be a str. Received: text {number}, {text!r}")
+    return texts
 
 
 def _path_log_probabilities(hidden, outputs, tree):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kctx.files import read_json, replaced_folder, write_json
+from kctx.files import read_array, read_json, replaced_folder, write_json
 from kctx.vectors.subword_table import SubwordRows
 from kctx.vectors.subwords import Subwords
 from kctx.vectors.tables import DenseTable, Int8Table, stored_as
@@ -69,6 +69,12 @@ def load(cls, folder, memory_map=True):
         raise ValueError(
             f"{folder / CONFIG} is of format {config.get('format')!r}; this version reads {FORMAT}."
         )
+    for name, kind in (("words", int), ("dim", int), ("storage", str)):
+        if not isinstance(config.get(name), kind):
+            raise ValueError(
+                f"{folder / CONFIG} must hold {name!r}, of type {kind.__name__}. "
+                f"Received: {config.get(name)!r}"
+            )
     words = _read_lines(folder / "words.txt")
     if len(words) != config["words"]:
         raise ValueError(
@@ -82,20 +88,52 @@ def load(cls, folder, memory_map=True):
         )
     arguments = {}
     if (folder / "counts.npy").is_file():
-        arguments["counts"] = _read_array(folder / "counts.npy", False)
+        counts = read_array(folder / "counts.npy")
+        if counts.dtype != np.int64 or counts.shape != (len(words),):
+            raise ValueError(
+                f"{folder / 'counts.npy'} must hold {len(words)} int64 numbers. "
+                f"Received: {counts.dtype}, shape {counts.shape}"
+            )
+        arguments["counts"] = counts
     if (folder / "labels.txt").is_file():
         arguments["labels"] = _read_lines(folder / "labels.txt")
     if "subwords" in config:
-        subwords = Subwords(**config["subwords"])
-        pairs = None
-        if (folder / "prune_map.npy").is_file():
-            pairs = _read_array(folder / "prune_map.npy", False)
-        arguments |= {
-            "subwords": subwords,
-            "subword_table": _read_table(folder, "subword_", config["subword_storage"], memory_map),
-            "subword_rows": SubwordRows([], subwords, pairs),
-        }
+        arguments |= _read_subwords(folder, config, memory_map)
     return cls(words, table, **arguments)
+
+
+def _read_subwords(folder, config, memory_map):
+    """What `Vectors` takes for its subwords; the rows that n-grams ask for are there."""
+    given = config["subwords"]
+    if not isinstance(given, dict) or given.keys() != {"min_n", "max_n", "buckets"}:
+        raise ValueError(
+            f"{folder / CONFIG}: 'subwords' must hold min_n, max_n and buckets. Received: {given!r}"
+        )
+    try:
+        subwords = Subwords(**given)
+    except ValueError as error:
+        raise ValueError(f"{folder / CONFIG}: {error}") from error
+    table = _read_table(folder, "subword_", config.get("subword_storage"), memory_map)
+    pairs, least = None, subwords.buckets
+    if (folder / "prune_map.npy").is_file():
+        pairs = read_array(folder / "prune_map.npy")
+        if pairs.dtype != np.int32 or pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise ValueError(
+                f"{folder / 'prune_map.npy'} must hold int32 numbers of shape (K, 2). "
+                f"Received: {pairs.dtype}, shape {pairs.shape}"
+            )
+        if len(pairs) and not (pairs.min() >= 0 and pairs[:, 0].max() < subwords.buckets):
+            raise ValueError(
+                f"{folder / 'prune_map.npy'} must hold numbers of {subwords.buckets} buckets."
+            )
+        least = int(pairs[:, 1].max(initial=-1)) + 1
+    if table.shape[0] < least or table.shape[1] != config["dim"]:
+        raise ValueError(
+            f"{folder / 'subword_table.npy'} has shape {tuple(table.shape)}, {CONFIG} says at "
+            f"least {(least, config['dim'])}."
+        )
+    rows = SubwordRows([], subwords, pairs)
+    return {"subwords": subwords, "subword_table": table, "subword_rows": rows}
 
 
 def _write_table(folder, prefix, table):
@@ -121,7 +159,7 @@ def _write_subwords(folder, table, skipped):
 def _read_table(folder, prefix, storage, memory_map):
     if storage not in ("float32", "float16", "int8"):
         raise ValueError(f"{folder / CONFIG}: unknown storage {storage!r}.")
-    array = _read_array(folder / f"{prefix}table.npy", memory_map)
+    array = read_array(folder / f"{prefix}table.npy", memory_map)
     if array.dtype != storage or array.ndim != 2:
         raise ValueError(
             f"{folder / f'{prefix}table.npy'} holds {array.dtype} numbers of shape {array.shape}, "
@@ -129,14 +167,13 @@ def _read_table(folder, prefix, storage, memory_map):
         )
     if storage != "int8":
         return DenseTable(array)
-    return Int8Table(array, _read_array(folder / f"{prefix}scales.npy", False))
-
-
-def _read_array(path, memory_map):
-    try:
-        return np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path} is truncated or no array: {error}") from error
+    scales = read_array(folder / f"{prefix}scales.npy")
+    if scales.dtype != np.float32 or scales.shape != array.shape[:1]:
+        raise ValueError(
+            f"{folder / f'{prefix}scales.npy'} must hold {len(array)} float32 numbers. "
+            f"Received: {scales.dtype}, shape {scales.shape}"
+        )
+    return Int8Table(array, scales)
 
 
 def _write_lines(path, words):

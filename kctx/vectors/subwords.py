@@ -25,6 +25,7 @@ _WORDS_AT_ONCE = 8192
 # A longer run of bytes is hashed by itself; no valid character is longer.
 _MAX_CHARACTER_BYTES = 4
 _MAX_TOKEN_BYTES = 64
+_MOST_BUCKETS = 2**31 - 1  # their numbers are of 32 bits
 
 
 def fnv1a(data, seed=_SEED):
@@ -92,6 +93,7 @@ def word_ngram_ids(token_hashes, n, buckets, offsets=None):
             f"Received: {ends[0]} to {ends[-1]}, {len(hashes)} hashes"
         )
     tokens = hashes.astype(np.int64).view(np.uint64)  # the sign is extended to 64 bits
+    n = min(n, max(int(np.diff(ends).max(initial=1)), 1))  # a header may say anything
     left = np.repeat(ends[1:], np.diff(ends)) - np.arange(len(hashes))  # tokens to the line's end
     ids = np.empty((len(hashes), n - 1), np.int32)
     value = tokens.copy()
@@ -115,11 +117,11 @@ class Subwords:
 
     Args:
         min_n, max_n: int, lengths in characters; `max_n` = 0 means no n-grams at all.
-        buckets: int, number of hash buckets; 0 only with `max_n` = 0.
+        buckets: int, number of hash buckets, below 2**31; 0 only with `max_n` = 0.
 
     Raises:
-        ValueError: an argument that is negative or no integer, n-grams without buckets, or `min_n`
-            above `max_n`.
+        ValueError: an argument that is negative, too large or no integer, n-grams without buckets,
+            or `min_n` above `max_n`.
     """
 
     def __init__(self, min_n, max_n, buckets):
@@ -129,6 +131,10 @@ class Subwords:
         if 0 < max_n < min_n:
             raise ValueError(
                 f"`min_n` must not be above `max_n`. Received: min_n={min_n}, max_n={max_n}"
+            )
+        if buckets > _MOST_BUCKETS:
+            raise ValueError(
+                f"`buckets` must be at most {_MOST_BUCKETS:,}. Received: buckets={buckets}"
             )
         self.min_n, self.max_n, self.buckets = min_n, max_n, buckets
         self._least = max(min_n, 1)
@@ -219,6 +225,8 @@ class Subwords:
         starts = np.flatnonzero((data & 0xC0) != 0x80)  # of characters; each word has "<" and ">"
         after = np.searchsorted(starts, ends)  # of each word: the number of the next one's first
         characters = np.diff(after, prepend=0)
+        if int(characters.max()) < self._least:
+            return np.empty(0, np.int32), counts
         widths = np.diff(starts, append=len(data))  # bytes of each character
         left = np.repeat(after, characters) - np.arange(len(starts))  # characters to the word's end
         longest = max(min(self.max_n, int(characters.max())), self._least)

@@ -1,6 +1,7 @@
 """Word vectors apart from what trained them."""
 
 import numbers
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from kctx.vectors.neighbours import (
 )
 from kctx.vectors.subword_table import SubwordRows, means_of_rows
 from kctx.vectors.tables import DenseTable, as_table, check_storage, stored_as
-from kctx.words import to_text
+from kctx.words import to_text, word_list
 
 _WHITESPACE = "\t\n\v\f\r "
 _NO_SUBWORDS = (
@@ -46,8 +47,8 @@ class Vectors:
         counts: (V,) int64, how often each word was seen. Default: not known.
 
     Raises:
-        ValueError: shapes that do not fit; the same word twice (`kctx.convert.load_vectors` keeps
-            the first one of a file).
+        ValueError: words that are no str; shapes that do not fit; the same word twice
+            (`kctx.convert.load_vectors` keeps the first one of a file).
     """
 
     def __init__(
@@ -60,7 +61,12 @@ class Vectors:
         labels=None,
         counts=None,
     ):
-        self.words, self.table = list(words), as_table(table)
+        self.words, self.table = word_list(words), as_table(table)
+        if self.table.shape[1] < 1:
+            raise ValueError(
+                "`table` must hold one number a word at least. "
+                f"Received: shape {tuple(self.table.shape)}"
+            )
         if len(self.words) != self.table.shape[0]:
             raise ValueError(
                 "`words` and `table` must be of the same length. "
@@ -143,6 +149,7 @@ class Vectors:
 
     def get(self, words):
         """Vectors of many words at once: list of str -> (N, D) float32; raises as `[]` does."""
+        words = word_list(words, bytes)
         words = [to_text(w) if isinstance(w, bytes) else w for w in words]
         places = np.fromiter((self._index.get(w, -1) for w in words), np.int64, len(words))
         outside = np.flatnonzero(places < 0)
@@ -256,6 +263,7 @@ class Vectors:
 
     def only(self, words):
         """The vectors of these words, in the order of the table; words it lacks are left out."""
+        words = word_list(words)
         ids = sorted({self._index[word] for word in words if word in self._index})
         table = DenseTable(self.table.rows(np.array(ids, np.int64)))
         if self.table.storage in ("float16", "int8"):
@@ -322,6 +330,8 @@ def _as_list(words):
         return [words]
     if isinstance(words, np.ndarray) and words.ndim == 1:
         return [words]
+    if not isinstance(words, Iterable):
+        raise ValueError(f"Give words or vectors. Received: {words!r}")
     words = list(words)
     if words and isinstance(words[0], numbers.Number):
         return [np.asarray(words, np.float32)]

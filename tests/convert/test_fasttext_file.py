@@ -162,6 +162,25 @@ def test_huge_sizes_take_no_memory(tmp_path):
         FastTextFile.read(tmp_path / "x.bin")
 
 
+def test_a_cut_anywhere_is_noticed(tmp_path):
+    for name, file in (("x.bin", model()), ("y.bin", supervised(rows=61))):
+        file.write(tmp_path / name)
+        data = (tmp_path / name).read_bytes()
+        for cut in range(0, len(data), 1 if len(data) < 500 else 7):
+            (tmp_path / "cut.bin").write_bytes(data[:cut])
+            with pytest.raises(ValueError, match="cut.bin"):
+                FastTextFile.read(tmp_path / "cut.bin")
+
+
+def test_buckets_of_a_pruned_file_are_bounded(tmp_path):
+    """No matrix of the file has a row for each, so that only the header tells their number."""
+    arguments = FastTextArguments(dim=2, buckets=2**31 - 1, min_n=2, max_n=3)
+    parts = {"inputs": np.ones((5, 2), "float32"), "prune_map": np.array([[3, 0]], np.int32)}
+    with pytest.raises(ValueError, match="pruned model must be at most 134,217,728. .*483,647"):
+        model(arguments=arguments, **parts).check()
+    model(**parts).check()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -99,3 +99,31 @@ def test_wrong_arguments(vectors, tmp_path):
         load_vectors(tmp_path, only="word")
     with pytest.raises(ValueError, match=r"holds no vectors.json"):
         load_vectors(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"format": "bin"}, "`format` must be one of"),
+        ({"format": "vec", "digits": 0}, "`digits` must be an integer of at least 1.*digits=0"),
+        ({"format": "vec", "digits": -3}, "`digits` must be"),
+        ({"vectors": {"a": [1.0]}}, "`vectors` must be Vectors. Received: dict"),
+        ({"vectors": Vectors([], np.zeros((0, 3)))}, "`vectors` must hold a word. Received: none"),
+        (
+            {"vectors": Vectors([], np.zeros((0, 3))), "format": "glove"},
+            "`vectors` must hold a word",
+        ),
+    ],
+)
+def test_what_cannot_be_written(vectors, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        save_vectors(**{"vectors": vectors, "path": tmp_path / "v", **options})
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_words(tmp_path):
+    (tmp_path / "v").write_bytes(b"0 3\n")
+    with pytest.raises(ValueError, match="v holds no words"):
+        load_vectors(tmp_path / "v", "vec")
+    with pytest.raises(ValueError, match="`only` must be a collection of words. Received: 5"):
+        load_vectors(tmp_path / "v", only=5)

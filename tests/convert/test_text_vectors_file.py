@@ -7,6 +7,7 @@ import pytest
 
 from kctx import Vectors
 from kctx.convert import load_vectors, save_vectors
+from kctx.convert.byte_source import likely_rows
 from kctx.words import to_text
 
 pytestmark = pytest.mark.once
@@ -124,6 +125,21 @@ def test_duplicates_and_parts(load):
 def test_files_that_lie(load, content, message):
     with pytest.raises(ValueError, match=message):
         load(content)
+
+
+def test_a_packed_file_takes_no_memory_for_what_its_header_promises(tmp_path):
+    plain, packed = tmp_path / "v.txt", tmp_path / "v.txt.gz"
+    text = b"".join(b"%d 1.0 2.5\n" % i for i in range(3000))
+    for content in (b"2000000 2\n" + text, b"3000 2\n" + text):
+        plain.write_bytes(content)
+        packed.write_bytes(gzip.compress(content))
+        assert likely_rows(plain, 3000, 2) == 3000
+        assert likely_rows(packed, 2_000_000, 2) < packed.stat().st_size
+    vectors, _ = load_vectors(packed)  # more rows than memory was taken for at once
+    assert len(vectors) == 3000 and vectors["2999"].tolist() == [1, 2.5]
+    packed.write_bytes(gzip.compress(b"2000000 2\n" + text))
+    with pytest.raises(ValueError, match="promises 2000000 rows, and the file ends after 3000"):
+        load_vectors(packed, "vec")
 
 
 def test_header_is_demanded_where_it_is_named(load):

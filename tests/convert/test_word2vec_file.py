@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kctx import Vectors
-from kctx.convert import load_vectors, save_vectors
+from kctx.convert import load_vectors, save_vectors, word2vec_file
 from kctx.words import to_text
 
 pytestmark = pytest.mark.once
@@ -107,6 +107,15 @@ def test_duplicates_and_nan_are_reported(load):
 def test_files_that_lie(load, content, message):
     with pytest.raises(ValueError, match=message):
         load(content)
+
+
+def test_a_word_has_an_end(tmp_path, monkeypatch):
+    """A small packed file may hold a word of any length."""
+    monkeypatch.setattr(word2vec_file, "_LONGEST_WORD", 1000)
+    monkeypatch.setattr(word2vec_file, "BLOCK", 64)
+    (tmp_path / "x.gz").write_bytes(gzip.compress(b"1 1\n" + b"w" * 5_000_000))
+    with pytest.raises(ValueError, match="the word of row 1 at byte 4 has more than 1000 bytes"):
+        load_vectors(tmp_path / "x.gz", "word2vec", progress=False)
 
 
 @pytest.mark.parametrize("word", ["a b", "a\nb", " ", "\n"])

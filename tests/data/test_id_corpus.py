@@ -31,6 +31,10 @@ def test_nothing_known(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileNotFoundError, match="absent"):
         IdCorpus.build(VOCABULARY, tmp_path / "absent")
+    for content in (b"", b"1234567"):
+        (tmp_path / "cut").write_bytes(content)
+        with pytest.raises(ValueError, match="cut must hold ids of 4 bytes each.*bytes"):
+            IdCorpus.open(tmp_path / "cut")
     with pytest.raises(ValueError, match="`ids` must be int32 .* Received: int64, shape"):
         IdCorpus(np.zeros(3, np.int64))
 

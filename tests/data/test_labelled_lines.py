@@ -100,6 +100,13 @@ def test_without_a_line_end_in_the_vocabulary():
     assert len(made) == 1 and made.num_skipped == 1
 
 
+def test_an_empty_prefix_would_make_labels_of_all_words(tmp_path):
+    (tmp_path / "x").write_text("a b\n")
+    for prefix in ("", 5):
+        with pytest.raises(ValueError, match=f"`label_prefix` must be .* Received: {prefix!r}"):
+            read_labelled_lines(tmp_path / "x", prefix, progress=False)
+
+
 def test_word_ngrams_need_buckets():
     with pytest.raises(ValueError, match="N-grams of words need buckets. Received: word_ngrams=2"):
         LineFeatures(["x"], Subwords(0, 0, 0), 2)

@@ -186,9 +186,12 @@ def test_windows_do_not_leave_their_line():
         ({"steps": 0}, "`steps` must be"),
         ({"max_sentence_words": 1}, "`max_sentence_words` must be"),
         ({"seed": -1}, "`seed` must be"),
-        ({"learning_rate": 0}, "`learning_rate` must be above 0. Received: 0"),
-        ({"learning_rate": float("nan")}, "`learning_rate` must be above 0. Received: nan"),
-        ({"sample": -1e-3}, "`sample` must be at least 0. Received: -0.001"),
+        ({"learning_rate": 0}, "`learning_rate` must be above 0. Received: learning_rate=0"),
+        (
+            {"learning_rate": float("nan")},
+            "`learning_rate` must be above 0. Received: .*=nan",
+        ),
+        ({"sample": -1e-3}, "`sample` must be at least 0. Received: sample=-0.001"),
         ({"row_rates": "mean"}, "`row_rates` must be 'sqrt' or 'sum'. Received: 'mean'"),
     ],
 )
@@ -252,3 +255,23 @@ def test_errors_of_the_thread_are_raised():
     with pytest.raises(ValueError, match="no more"):
         next(found)
     assert list(ahead(iter(range(10)), 1)) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"learning_rate": float("inf")}, "`learning_rate` must be above 0. Received: .*=inf"),
+        ({"learning_rate": "x"}, "`learning_rate` must be above 0. Received: .*='x'"),
+        ({"min_learning_rate": float("nan")}, "`min_learning_rate` must be at least 0, at most 1"),
+        ({"sample": float("nan")}, "`sample` must be at least 0. Received: sample=nan"),
+        ({"num_tokens": -5}, "`num_tokens` must be an integer of at least 1"),
+        ({"line_end_id": 999}, "`line_end_id` must be that of one of .* line_end_id=999"),
+        ({"corpus": IdCorpus(np.array([0, 999, -2], np.int32))}, "an id of 999"),
+        ({"corpus": IdCorpus(np.array([-1, -2], np.int32))}, "must hold a known word"),
+        ({"corpus": IdCorpus(np.zeros(0, np.int32))}, "must hold a known word"),
+        ({"targets": NegativeSampling([3, 2])}, "those of the words of `targets`.*of 2 words"),
+    ],
+)
+def test_what_no_batches_can_be_made_of(options, message):
+    with pytest.raises(ValueError, match=message):
+        stream_of(**options)

@@ -44,3 +44,11 @@ def test_every_word_can_be_drawn():
     counts = np.array([10**12, *[1] * 1000, 0])
     table = NoiseTable(noise_probabilities(counts, 0.75)).table
     assert set(table.tolist()) == set(range(1001))
+
+
+@pytest.mark.parametrize("counts", [[0, 0], [-1, 2], []])
+def test_counts_without_a_distribution(counts):
+    with pytest.raises(ValueError, match="`counts` must not be negative nor all 0"):
+        noise_probabilities(counts, 0.75)
+    with pytest.raises(ValueError, match="exponent=nan"):
+        noise_probabilities([1, 2], float("nan"))

@@ -206,8 +206,25 @@ def test_files_that_are_none(tmp_path):
         WordVocabulary(["new york"], [1]).save(path)
     with pytest.raises(ValueError, match="Received twice: 'a'"):
         WordVocabulary(["a", "a"], [1, 1])
+    path.write_bytes(b"a " + b"9" * 30 + b"\n")
+    with pytest.raises(ValueError, match="words.txt, line 1 must be `word count`"):
+        WordVocabulary.load(path)
+    with pytest.raises(ValueError, match="`words` must be a list of str. Received: 'ab'"):
+        WordVocabulary("ab", [1, 2])
+    with pytest.raises(ValueError, match="`counts` must not be negative. Received: -1 of 'b'"):
+        WordVocabulary(["a", "b"], [2, -1])
+    for lines in (5, ["a", 5]):
+        with pytest.raises(ValueError, match="must be.* Received: 5"):
+            WordVocabulary.train(lines=lines)
     with pytest.raises(ValueError, match="a number for each word. Received: 1 words"):
         WordVocabulary(["a"], [1, 2])
+
+
+def test_utf16_is_warned_of(tmp_path):
+    """Its bytes are words like any others, but hardly those that were meant."""
+    (tmp_path / "x").write_bytes("a b\nc d\n".encode("utf-16"))
+    with pytest.warns(UserWarning, match="x begins like UTF-16.*convert it to UTF-8"):
+        WordVocabulary.train(tmp_path / "x", min_count=1, progress=False)
 
 
 def test_equals_a_plain_count(kctx_data):

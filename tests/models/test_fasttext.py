@@ -206,3 +206,17 @@ def test_a_rate_that_is_too_high_stops_with_an_error():
     stream = words_stream("negative_sampling", learning_rate=1e30, epochs=20, row_rates="sum")
     with pytest.raises(FloatingPointError, match="loss is not finite.*learning rate"):
         in_stream(model, stream)
+
+
+def test_a_stream_of_rows_that_the_model_does_not_have():
+    """Else a backend passes the index over, or writes elsewhere in memory."""
+    stream = words_stream("negative_sampling")
+    for model, message in (
+        (FastText(SIZE - 1, SUBWORDS.buckets + 1, 4), f"`vocabulary_size` of at least {SIZE}"),
+        (FastText(SIZE, 3, 4), "`buckets` of at least .* Received: buckets=3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(stream, steps_per_epoch=1, verbose=0)
+    stream.features = None
+    with pytest.raises(ValueError, match="must have `features`"):
+        FastText(SIZE, 50, 4).fit(stream, steps_per_epoch=1, verbose=0)

@@ -282,3 +282,12 @@ def test_a_stream_of_another_objective():
 def test_a_rate_that_is_too_high_stops_with_an_error():
     with pytest.raises(FloatingPointError, match="loss is not finite"):
         in_stream(model_of("softmax"), lines_stream("softmax", learning_rate=1e30, epochs=9))
+
+
+def test_a_stream_of_rows_that_the_model_does_not_have():
+    for sizes, message in (
+        ((SIZE, LABELS - 1, 30), "`num_labels` of at least 3. Received: num_labels=2"),
+        ((SIZE, LABELS, 3), "`vocabulary_size . buckets` of at least"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            FastTextClassifier(*sizes, 4).fit(lines_stream("softmax"), steps_per_epoch=1, verbose=0)

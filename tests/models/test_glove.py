@@ -267,3 +267,11 @@ def test_saved_and_loaded(tmp_path):
     np.testing.assert_allclose(
         keras.ops.convert_to_numpy(loaded(inputs)), keras.ops.convert_to_numpy(model(inputs))
     )
+
+
+def test_a_stream_of_rows_that_the_model_does_not_have():
+    stream = CooccurrenceStream(golden()[0], 4)
+    with pytest.raises(ValueError, match="`vocabulary_size` of at least 4. .*vocabulary_size=3"):
+        GloVe(3, 2).fit(stream, steps_per_epoch=1, verbose=0)
+    with pytest.raises(ValueError, match="`x_max` must be positive. Received: x_max='5'"):
+        GloVe(4, 2, x_max="5")

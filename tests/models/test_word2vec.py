@@ -429,3 +429,14 @@ def test_targets_of_another_objective(architecture, objective):
     with pytest.raises(ValueError, match=f"targets of the stream .* objective='{objective}'"):
         (batch,) = next(stream_of(other).batches())
         Word2Vec(SIZE, 8, architecture, objective).update(batch)
+
+
+@pytest.mark.parametrize("objective", ["negative_sampling", "hierarchical_softmax"])
+def test_a_stream_of_rows_that_the_model_does_not_have(objective):
+    """Else a backend passes the index over, or writes elsewhere in memory."""
+    vocabulary = WordVocabulary.train(lines=["a b c d"], min_count=1)
+    kind = NegativeSampling if objective == "negative_sampling" else HierarchicalSoftmax
+    corpus = IdCorpus.build(vocabulary, lines=["a b c d"])
+    stream = WindowStream(corpus, vocabulary.counts, kind(vocabulary.counts), sample=0)
+    with pytest.raises(ValueError, match="`vocabulary_size` of at least 4. .*vocabulary_size=3"):
+        Word2Vec(3, 4, objective=objective).fit(stream, steps_per_epoch=1, verbose=0)

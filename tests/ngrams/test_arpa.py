@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pytest
 
-from kctx.ngrams import NGramLM, read_arpa, write_arpa
+from kctx.ngrams import NGramLM, arpa_lines, read_arpa, write_arpa
 from kctx.ngrams.arpa_writing import _numbers
 from tests.ngrams.texts import CATS, random_lines
 
@@ -111,6 +111,8 @@ BROKEN = [
     (GOOD.replace("-0.4", "inf"), "line 18: the log probability must be finite"),
     (GOOD.replace("-0.15", "NaN"), "line 18: the back-off weight must be finite"),
     (GOOD.replace("-0.15", "-inf"), "line 18: the back-off weight must be finite"),
+    (GOOD.replace("-0.15", "1e39"), "line 18: the back-off weight must be finite. Received: 1e39"),
+    (GOOD.replace("ngram 2=3", "ngram 2=" + "9" * 5000), "line 6: expected `ngram N=count`"),
     (GOOD.replace("-0.4", "-0,4"), "line 18: the log probability must be a number. .*'-0,4'"),
     (GOOD.replace("-0.4", "0.4"), "line 18: the log probability 0.4 is positive"),
     (GOOD.replace("a b\t-0.15", "a\t-0.15"), "line 18: the word '-0.15' is not listed"),
@@ -147,6 +149,15 @@ def test_broken_gzip_files_are_named(tmp_path):
         (tmp_path / "model.arpa.gz").write_bytes(broken)
         with pytest.raises(ValueError, match="model.arpa.gz cannot be unpacked"):
             read_arpa(tmp_path / "model.arpa.gz", progress=False)
+
+
+def test_lines_have_an_end(path, monkeypatch):
+    """A small packed file may hold a line of any length."""
+    monkeypatch.setattr(arpa_lines, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(arpa_lines, "_BLOCK", 100)
+    for text, line in (("x" * 5000, 1), (GOOD[: GOOD.index("-0.4")] + "x" * 5000, 18)):
+        with pytest.raises(ValueError, match=f"model.arpa line {line}: it has more than 1,000 b"):
+            read(path, text)
 
 
 def test_positive_logs_can_be_read_as_zero(path):

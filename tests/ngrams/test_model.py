@@ -189,7 +189,7 @@ def test_broken_folders_are_refused(model, tmp_path):
             NGramLM.load(folder)
 
     array.write_bytes(whole[:-8])
-    refused("order2_keys.npy is not a whole array file")
+    refused("order2_keys.npy is truncated or no array")
     np.save(array, np.load(folder / "order2_probabilities.npy"))
     refused("order2_keys.npy must hold 23 values of int64. Received: .*float32")
     np.save(array, np.arange(23) + 10_000)
@@ -217,6 +217,27 @@ def test_bad_calls(model):
         model.perplexity()
     with pytest.raises(TypeError, match="discount"):
         NGramLM.train(lines=CATS, discount=1, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": 10**9}, "`order` must be from 1 to 6. Received: order=1000000000"),
+        ({"vocabulary": "cat"}, "`vocabulary` must be a list of words. Received: 'cat'"),
+        ({"vocabulary": 5}, "`vocabulary` must be a list of words. Received: 5"),
+        ({"lines": 5}, "`lines` must be several texts, a sentence each. Received: 5"),
+    ],
+)
+def test_bad_training(options, message):
+    with pytest.raises(ValueError, match=message):
+        NGramLM.train(**{"lines": CATS, "progress": False, **options})
+
+
+def test_bad_samples(model):
+    with pytest.raises(ValueError, match="`seed` must be an integer of at least 0.*seed=-1"):
+        model.sample(seed=-1)
+    with pytest.raises(ValueError, match="`temperature` must be above 0. Received: '1'"):
+        model.sample(temperature="1")
 
 
 def test_nothing_to_score(model):

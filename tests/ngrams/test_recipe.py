@@ -66,6 +66,14 @@ def test_jelinek_mercer_on_dev_text(texts, buckets):
     assert (texts / "run" / "model.arpa").exists() == (buckets == "nested")
 
 
+def test_files_are_looked_for_before_the_counting(texts):
+    for options in ({"held_out": (texts / "absent",)}, {"dev": (texts / "absent",)}):
+        settings = {"train": (texts / "train",), "held_out": (texts / "test",), **options}
+        with pytest.raises(FileNotFoundError, match="to measure or to estimate on: .*absent"):
+            main(Config(output=texts / "run", **settings))
+    assert not (texts / "run").exists()
+
+
 def test_a_vocabulary_that_is_empty(texts):
     with pytest.raises(ValueError, match="No word occurs --min-count times"):
         main(config(texts, min_count=10_000))

@@ -286,6 +286,13 @@ def test_no_mass_for_unseen_words_is_minus_infinity():
         ({"prune": -1}, "`prune` must be an integer of at least 0"),
         ({"discount_fallback": (0.5, 1)}, "`discount_fallback` must be three discounts"),
         ({"discount_fallback": (1.5, 1, 1)}, "`discount_fallback` must be three discounts"),
+        ({"discount_fallback": "abc"}, "`discount_fallback` must be three discounts"),
+        ({"discount_fallback": 5}, "`discount_fallback` must be three discounts"),
+        ({"prune": float("nan")}, "`prune` must be an integer of at least 0"),
+        (
+            {"smoothing": "jelinek_mercer", "weights": (float("nan"), 0.3, 0.2)},
+            "`weights` must be 3 numbers",
+        ),
         ({"vocabulary_pad": 9, "interpolate_unigrams": False}, "needs `interpolate_unigrams`"),
         ({"smoothing": "katz", "katz_limit": [1, 2, 3]}, "one for each of 2 orders"),
         ({"smoothing": "jelinek_mercer"}, "either fixed `weights`, or text"),
@@ -299,3 +306,20 @@ def test_no_mass_for_unseen_words_is_minus_infinity():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         train(CATS, 2, **options)
+
+
+@pytest.mark.parametrize(
+    "smoothing", ["kneser_ney", "katz", "jelinek_mercer", "joint", "add_k", "mle"]
+)
+@pytest.mark.parametrize("order", [1, 2, 5])
+@pytest.mark.filterwarnings("ignore:The (Kneser-Ney|Good-Turing) discounts")
+def test_text_shorter_than_the_order(smoothing, order):
+    """One word: of the longer n-grams there are none."""
+    options = {}
+    if smoothing in ("jelinek_mercer", "joint"):
+        options = {"held_out": ["a"], "buckets": "joint" if smoothing == "joint" else "nested"}
+        smoothing = "jelinek_mercer"
+    model = train(["a"], order, smoothing, **options)
+    start = model.ids(["<s>"])[None]
+    np.testing.assert_allclose(model.distribution(start).sum(), 1, rtol=1e-6)
+    assert -2 < model.score(["a"])[0] < 0 or smoothing == "mle"

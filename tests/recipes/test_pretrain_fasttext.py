@@ -161,6 +161,8 @@ def test_several_labels(recipe, texts, tmp_path):
         ({"quantize": True}, "--quantize is for --task supervised only"),
         ({"min_count": 9999}, "Lower `min_count`"),
         ({"min_n": 5, "max_n": 3}, "`min_n` must not be above `max_n`.*min_n=5, max_n=3"),
+        ({"block_words": 0}, "`block_words` must be an integer of at least 1"),
+        ({"step_size": 0}, "`step_blocks` must be an integer of at least 1"),
         ({"buckets": 0}, "`buckets` must be an integer of at least 1"),
         ({"task": "supervised"}, "No line has a label.*'__label__'"),
         ({"task": "supervised", "text": "0"}, "give both or none"),
@@ -178,6 +180,10 @@ def test_errors_before_any_training(recipe, texts, tmp_path, options, message):
         ({"min_count": 9999}, "None of .* words occurs min_count=9999 times"),
         ({"min_count_label": 9999}, "None of 3 labels occurs min_count_label=9999 times"),
         ({"label_prefix": "__label__1"}, "at least two labels"),
+        ({"top": 0}, "--top must be above 0, or -1 for all. Received: --top 0"),
+        ({"cutoff": -1}, "--cutoff must not be below 0. Received: --cutoff -1"),
+        ({"learning_rate": 0.0}, "`learning_rate` must be above 0"),
+        ({"step_size": 0}, "`step_lines` must be"),
     ],
 )
 def test_labelled_errors_before_any_training(recipe, texts, tmp_path, options, message):

@@ -159,6 +159,13 @@ def test_errors_before_any_training(recipe, corpus, tmp_path):
         run(recipe, corpus, tmp_path / "run", word_pairs=tmp_path / "absent.tsv")
     with pytest.raises(ValueError, match="No word of the corpus occurs min_count=99999 times"):
         run(recipe, corpus, tmp_path / "run", min_count=99999)
+    for option, value in (
+        ("learning_rate", 0.0),
+        ("step_blocks", 0),
+        ("block_words", 0),
+    ):  # not the default instead
+        with pytest.raises(ValueError, match=f"`{option}` must be .* Received: {option}={value}"):
+            run(recipe, corpus, tmp_path / "run", **{option: value})
 
 
 def test_any_bytes(recipe, tmp_path):

@@ -97,7 +97,35 @@ def test_wrong_arguments():
         predictor.predict(["x", "a\nb"])
     with pytest.raises(ValueError, match="`k` must be.*k=0"):
         predictor.predict("a", k=0)
+    with pytest.raises(ValueError, match="A text must be a str. Received: text 1, 5"):
+        predictor.predict(["x", 5])
+    for text in (None, b"good"):
+        with pytest.raises(ValueError, match="A text must be a str. Received: text 0"):
+            predictor.predict(text)
+    for threshold in ("x", float("nan")):
+        with pytest.raises(ValueError, match="`threshold` must be a number. Received: threshold="):
+            predictor.predict("good", threshold=threshold)
     file = model()
     file.arguments = FastTextArguments(dim=2)
     with pytest.raises(ValueError, match="Only supervised models.*skipgram"):
+        FastTextPredictor(file)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "hs", "ova"])
+def test_rows_that_are_not_finite_are_no_answer(loss):
+    file = model(loss)
+    file.inputs[2] = np.nan
+    predictor = FastTextPredictor(file)
+    assert predictor.predict("good")[0][0] == "__label__up"
+    with pytest.raises(ValueError, match="must be finite. Received: NaN .* for text 1, 'bad'"):
+        predictor.predict(["good", "bad"])
+    file.outputs[1] = np.inf
+    with pytest.raises(ValueError, match="`outputs` must be finite"):
+        FastTextPredictor(file)
+
+
+def test_a_model_without_labels():
+    file = model()
+    file.labels, file.label_counts, file.outputs = [], np.zeros(0, int), file.outputs[:0]
+    with pytest.raises(ValueError, match="must have labels. Received: none"):
         FastTextPredictor(file)

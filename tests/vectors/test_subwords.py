@@ -141,10 +141,21 @@ def test_wrong_arguments():
         Subwords(4, 3, 10)
     with pytest.raises(ValueError, match="`min_n` must be an integer"):
         Subwords(2.0, 3, 1)
+    with pytest.raises(ValueError, match="`buckets` must be at most 2,147,483,647"):
+        Subwords(3, 6, 2**31)
     with pytest.raises(ValueError, match="`n` must be"):
         word_ngram_ids(np.zeros(3, np.int32), 0, 10)
     with pytest.raises(ValueError, match="`offsets` must run from 0.*0 to 2, 3 hashes"):
         word_ngram_ids(np.zeros(3, np.int32), 2, 10, [0, 2])
+
+
+def test_huge_lengths_cost_nothing():
+    """A file's header may ask for them."""
+    ids, offsets = Subwords(10**9, 10**9, 10).ids_of(["abc", "日本"])
+    assert len(ids) == 0 and offsets.tolist() == [0, 0, 0]
+    hashes = np.arange(5, dtype=np.int32)
+    assert word_ngram_ids(hashes, 2**31 - 1, 99).tolist() == word_ngram_ids(hashes, 5, 99).tolist()
+    assert word_ngram_ids(hashes[:0], 2**31 - 1, 99).tolist() == []
 
 
 def test_configuration():

@@ -1,5 +1,7 @@
 """Vectors: lookup, similarity, analogies by hand; words outside the table; storage."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -204,6 +206,45 @@ def test_native_format_is_checked(vectors, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"words": None}, "vectors.json must hold 'words', of type int. Received: None"),
+        ({"storage": 5}, "vectors.json must hold 'storage', of type str. Received: 5"),
+        ({"subwords": {"min_n": 3}}, "'subwords' must hold min_n, max_n and buckets"),
+        ({"subwords": {"min_n": 3, "max_n": 4, "buckets": -1}}, "vectors.json: `buckets` must be"),
+        (
+            {"subwords": {"min_n": 3, "max_n": 4, "buckets": 99}},
+            r"subword_table.npy has shape \(10, 3\), vectors.json says at least \(99, 3\)",
+        ),
+        ({"subword_storage": None}, "unknown storage None"),
+        ({"counts.npy": np.zeros((6, 2), int)}, r"counts.npy must hold 6 int64.*\(6, 2\)"),
+        ({"prune_map.npy": np.array([[10, 0]], np.int32)}, "prune_map.npy must hold numbers of 10"),
+        ({"prune_map.npy": np.array([[9, 10]], np.int32)}, r"says at least \(11, 3\)"),
+        ({"prune_map.npy": np.array([9, 1], np.int32)}, r"prune_map.npy must hold .*\(2,\)"),
+        ({"subword_table.npy": np.ones((10, 2), "float32")}, r"has shape \(10, 2\)"),
+    ],
+)
+def test_native_parts_that_do_not_fit(with_subwords, tmp_path, changes, message):
+    with_subwords.save(tmp_path / "v")
+    config = json.loads((tmp_path / "v/vectors.json").read_text())
+    for name, value in changes.items():
+        if name.endswith(".npy"):
+            np.save(tmp_path / "v" / name, value)
+        else:
+            config[name] = value
+    (tmp_path / "v/vectors.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=message):
+        Vectors.load(tmp_path / "v")
+
+
+def test_scales_of_int8_are_checked(vectors, tmp_path):
+    vectors.stored_as("int8").save(tmp_path / "v")
+    np.save(tmp_path / "v/scales.npy", np.array(["x"] * 6))
+    with pytest.raises(ValueError, match="scales.npy must hold 6 float32 numbers"):
+        Vectors.load(tmp_path / "v")
+
+
+@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Vectors(["a"], np.zeros((2, 3))), "same length.*1 words, 2 rows"),
@@ -215,6 +256,10 @@ def test_native_format_is_checked(vectors, tmp_path):
             lambda: Vectors(["a"], np.zeros((1, 2)), Subwords(3, 6, 5), np.zeros((4, 2))),
             r"must have shape \(5, 2\)",
         ),
+        (lambda: Vectors("ab", np.zeros((2, 3))), "`words` must be a list of str. Received: 'ab'"),
+        (lambda: Vectors(["a", 5], np.zeros((2, 3))), "`words` must be a list.*in it: 5"),
+        (lambda: Vectors([b"a"], np.zeros((1, 3))), "`words` must be a list.*in it: b'a'"),
+        (lambda: Vectors(["a"], np.zeros((1, 0))), r"one number a word at least.*\(1, 0\)"),
         (lambda: Vectors(["a"], np.zeros((1, 2)), None, np.zeros((4, 2))), "needs `subwords`"),
         (lambda: Vectors(["a"], np.zeros((1, 2))).stored_as("int4"), "`storage` must be.*'int4'"),
     ],
@@ -235,3 +280,10 @@ def test_wrong_questions(vectors):
         vectors.neighbours(np.zeros(2))
     with pytest.raises(ValueError, match="`restrict` must be"):
         vectors.neighbours("king", restrict=0)
+    for ask in (vectors.get, vectors.only):  # not letter by letter
+        with pytest.raises(ValueError, match="`words` must be a list of str. Received: 'king'"):
+            ask("king")
+    with pytest.raises(ValueError, match="`words` must be a list of str. Received: 5"):
+        vectors[5]
+    with pytest.raises(ValueError, match="Give words or vectors. Received: 5"):
+        vectors.most_similar(5)
