@@ -172,6 +172,19 @@ def warn_of_utf16(path, data):
         )
 
 
+def read_text(path):
+    """The text of a UTF-8 file, without a byte order mark.
+
+    Raises:
+        ValueError: it is not UTF-8; names the file and the byte.
+    """
+    data = Path(path).read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise encoding_error(path, "utf-8", error.start, data, selectable=False) from error
+
+
 def encoding_error(path, encoding, byte_offset, data=b"", selectable=True):
     """The error for a file whose bytes are not text in the given encoding.
 

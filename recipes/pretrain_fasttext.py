@@ -34,6 +34,7 @@ import numpy as np
 from kctx import command_line, convert, data, evaluation, files, models, training
 from kctx.vectors import FastTextPredictor, LineFeatures, SubwordRows, Subwords
 from kctx.vectors.line_features import line_tokens
+from kctx.vectors.product_quantizer import CENTROIDS
 from kctx.words import to_bytes
 
 OBJECTIVES = {
@@ -317,6 +318,12 @@ def main(config):
         if config.valid:
             held_out, _ = read_lines(config, [config.valid], examples)
         vocabulary, subwords, model, stream = make_classifier(config, lines)
+        rows = model.vocabulary_size + model.buckets
+        if config.quantize and min(rows, config.cutoff or rows) < CENTROIDS:
+            raise ValueError(
+                f"--quantize needs at least {CENTROIDS} rows, of words and buckets. "
+                f"Received: {rows}, --cutoff {config.cutoff}"
+            )
     else:
         vocabulary, subwords, model, stream = make_vectors(config, paths)
     print(f"{model.count_params():,} parameters, {stream.steps_per_epoch:,} batches an epoch")

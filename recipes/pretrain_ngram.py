@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Literal
 
 from kctx import command_line, evaluation, files, ngrams
+from kctx.arguments import check_count
 from kctx.evaluation.plots import new_figure, save
 from kctx.words import to_bytes
 
@@ -111,11 +112,19 @@ def draw_perplexities(rows, path):
     save(figure, path)
 
 
-def main(config):
-    options_of(config, config.order)
-    for path in (*config.held_out, *config.dev):  # before the counting, which may take hours
+def check(config):
+    """Raises what would be found out else behind the counting, which may take hours."""
+    ngrams.Options(config.smoothing, **options_of(config, config.order)).for_order(config.order)
+    check_count("seed", config.seed, least=0)
+    for path in (*config.held_out, *config.dev):
         if not path.is_file():
             raise FileNotFoundError(f"No such file to measure or to estimate on: {path}")
+    if config.output.exists() and not config.output.is_dir():
+        raise FileExistsError(f"--output must be a folder. Received: {config.output}")
+
+
+def main(config):
+    check(config)
     vocabulary = vocabulary_of(config)
     counts = ngrams.count_ngrams(
         config.train,
@@ -135,6 +144,9 @@ def main(config):
             counts.up_to(order), config.smoothing, **options_of(config, order)
         )
         found = model.perplexity(config.held_out)
+        if not found.tokens:
+            names = ", ".join(map(str, config.held_out))
+            raise ValueError(f"--held-out must hold a line. Received: empty files, {names}")
         rows.append(
             {
                 "order": order,

@@ -11,6 +11,7 @@ from rich.progress import Progress
 
 from kctx.arguments import check_count
 from kctx.evaluation.word_lookup import WordLookup
+from kctx.files import read_text
 from kctx.vectors.neighbours import METHODS, answer_analogies
 
 _SYNTACTIC = "gram"  # sections whose names begin so
@@ -27,14 +28,14 @@ def read_analogies(path):
         dict of section name to list of (a, b, c, d).
 
     Raises:
-        ValueError: a line that is not four words (file and line are named), or no questions.
+        ValueError: a line that is not four words (file and line are named), no questions, or not
+            UTF-8.
     """
     path, sections = Path(path), {}
     files = sorted(path.glob("*.txt")) if path.is_dir() else [path]
     for file in files:
         section = sections.setdefault(file.stem, []) if path.is_dir() else None
-        text = file.read_text(encoding="utf-8-sig")
-        for number, line in enumerate(text.split("\n"), start=1):
+        for number, line in enumerate(read_text(file).split("\n"), start=1):
             words = line.split()
             if not words:
                 continue

@@ -4,14 +4,15 @@ Finkelstein et al., 2002 (WordSim-353): pairs of words with a score by people, c
 cosines by their ranks (Spearman).
 """
 
+import math
 import os
-from pathlib import Path
 
 import numpy as np
 import scipy.stats
 
 from kctx.arguments import check_count
 from kctx.evaluation.word_lookup import WordLookup
+from kctx.files import read_text
 from kctx.vectors.neighbours import unit
 
 
@@ -22,16 +23,17 @@ def read_word_pairs(path):
         list of (word, word, score).
 
     Raises:
-        ValueError: a line of another form (it is named), or no pairs.
+        ValueError: a line of another form (it is named), no pairs, or not UTF-8.
     """
     pairs = []
-    text = Path(path).read_text(encoding="utf-8-sig")
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         fields = line.strip("\r").split("\t")
         if not line.strip() or line.startswith("#"):
             continue
         try:
             first, second, score = fields[0].strip(), fields[1].strip(), float(fields[2])
+            if not math.isfinite(score):
+                raise ValueError
         except (IndexError, ValueError):
             if not pairs and number == 1:
                 continue  # names of columns

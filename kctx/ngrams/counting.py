@@ -5,20 +5,13 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from kctx.arguments import check_count
 from kctx.ngrams.counts import NGramCounts, orders_of
+from kctx.ngrams.options import check_order
 from kctx.ngrams.sorted_runs import SortedRuns
 from kctx.ngrams.text import BLOCK_BYTES, Ids, WordIds, blocks_of, checked_source
 from kctx.words import to_text
 
-MAX_ORDER = 6
 _DEFAULT_MEMORY = 2 << 30
 _LEAST_TOKENS = 1 << 12
-
-
-def check_order(order):
-    """Raises a `ValueError` for an order that is no integer from 1 to 6."""
-    check_count("order", order)
-    if order > MAX_ORDER:
-        raise ValueError(f"`order` must be from 1 to {MAX_ORDER}. Received: order={order}")
 
 
 def count_ngrams(

@@ -8,7 +8,7 @@ from kctx.arguments import check_count
 from kctx.ngrams import scoring
 from kctx.ngrams.arpa_reading import read_tables
 from kctx.ngrams.arpa_writing import write_tables
-from kctx.ngrams.counting import check_order, count_ngrams
+from kctx.ngrams.counting import count_ngrams
 from kctx.ngrams.distributions import Distributions, sampled
 from kctx.ngrams.options import Options
 from kctx.ngrams.storage import load_parts, save_parts
@@ -85,7 +85,6 @@ class NGramLM:
             ValueError: as `count_ngrams`, or an option out of range, or no discounts.
         """
         options = Options(smoothing, special_words=special_words, **options)
-        check_order(order)
         options.for_order(order)
         counts = count_ngrams(
             files,

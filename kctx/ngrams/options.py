@@ -7,7 +7,15 @@ import numpy as np
 
 from kctx.arguments import check_count
 
+MAX_ORDER = 6
 SMOOTHINGS = ("mle", "add_k", "jelinek_mercer", "katz", "kneser_ney")
+
+
+def check_order(order):
+    """Raises a `ValueError` for an order that is no integer from 1 to 6."""
+    check_count("order", order)
+    if order > MAX_ORDER:
+        raise ValueError(f"`order` must be from 1 to {MAX_ORDER}. Received: order={order}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +92,7 @@ class Options:
 
     def for_order(self, order):
         """(thresholds of pruning, limits of Katz, weights) of a model of this order, checked."""
+        check_order(order)
         limits = self.katz_limit
         limits = [limits] * order if isinstance(limits, int) else list(limits)
         for limit in limits:

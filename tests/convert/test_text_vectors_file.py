@@ -134,7 +134,7 @@ def test_a_packed_file_takes_no_memory_for_what_its_header_promises(tmp_path):
         plain.write_bytes(content)
         packed.write_bytes(gzip.compress(content))
         assert likely_rows(plain, 3000, 2) == 3000
-        assert likely_rows(packed, 2_000_000, 2) < packed.stat().st_size
+        assert likely_rows(packed, 2_000_000, 2) <= packed.stat().st_size
     vectors, _ = load_vectors(packed)  # more rows than memory was taken for at once
     assert len(vectors) == 3000 and vectors["2999"].tolist() == [1, 2.5]
     packed.write_bytes(gzip.compress(b"2000000 2\n" + text))

@@ -118,3 +118,9 @@ def test_published_questions(kctx_data):
     assert result["sections"]["gram3-comparative"]["accuracy"] > 0.5
     small = analogies(vectors, path, method="3cosmul", restrict=3000, progress=False)
     assert small["total"]["used"] < result["total"]["used"]
+
+
+def test_questions_that_are_not_utf8(tmp_path):
+    (tmp_path / "q.txt").write_bytes("a b c caf\xe9\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="q.txt is not valid utf-8: the byte at offset 9"):
+        read_analogies(tmp_path / "q.txt")

@@ -91,3 +91,13 @@ def test_word_map_needs_words(vectors, tmp_path):
         word_map(vectors, ["a", "b", "x"], tmp_path / "map.png")
     with pytest.raises(ValueError, match="`method` must be 'pca' or 'tsne'.*'umap'"):
         word_map(vectors, ["a", "b", "c"], tmp_path / "map.png", "umap")
+
+
+def test_scores_and_bytes_that_are_none(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a\tb\t1\nb\tc\tnan\n")
+    with pytest.raises(ValueError, match="pairs.tsv: line 2 is not two words and a score"):
+        read_word_pairs(path)
+    path.write_bytes("caf\xe9\tb\t1\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="pairs.tsv is not valid utf-8: the byte at offset 3"):
+        read_word_pairs(path)

@@ -74,6 +74,30 @@ def test_files_are_looked_for_before_the_counting(texts):
     assert not (texts / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": -1}, "`seed` must be an integer of at least 0"),
+        ({"smoothing": "add_k", "k": float("nan")}, "`k` must be a number above 0"),
+        ({"smoothing": "katz", "katz_limit": -1}, "`katz_limit` must be"),
+        ({"prune": (5, 1)}, "thresholds that do not fall"),
+    ],
+)
+def test_errors_before_the_counting(texts, monkeypatch, options, message):
+    monkeypatch.setattr("kctx.ngrams.count_ngrams", None)
+    with pytest.raises(ValueError, match=message):
+        main(config(texts, **options))
+    (texts / "run").write_text("a file")
+    with pytest.raises(FileExistsError, match="--output must be a folder"):
+        main(config(texts))
+
+
+def test_nothing_to_measure(texts):
+    (texts / "test").write_text("")
+    with pytest.raises(ValueError, match="--held-out must hold a line"):
+        main(config(texts))
+
+
 def test_a_vocabulary_that_is_empty(texts):
     with pytest.raises(ValueError, match="No word occurs --min-count times"):
         main(config(texts, min_count=10_000))

@@ -180,6 +180,7 @@ def test_errors_before_any_training(recipe, texts, tmp_path, options, message):
         ({"min_count": 9999}, "None of .* words occurs min_count=9999 times"),
         ({"min_count_label": 9999}, "None of 3 labels occurs min_count_label=9999 times"),
         ({"label_prefix": "__label__1"}, "at least two labels"),
+        ({"quantize": True, "min_count": 3}, "--quantize needs at least 256 rows, of words"),
         ({"top": 0}, "--top must be above 0, or -1 for all. Received: --top 0"),
         ({"cutoff": -1}, "--cutoff must not be below 0. Received: --cutoff -1"),
         ({"learning_rate": 0.0}, "`learning_rate` must be above 0"),
