@@ -101,7 +101,9 @@ class Tagging(finetuning.FineTuning):
         return data.TaggingStream(self.train, preprocessor, self.config.batch_size, seed)
 
     def answers(self, text_model):
-        return text_model.predict(self.dev.words, predicates=self.dev.predicates)
+        predicates = self.dev.predicates
+        given = {} if predicates is None else {"predicates": predicates}
+        return text_model.predict(self.dev.words, **given)
 
     def metrics(self, answers):
         return self.score([answer["tags"] for answer in answers])

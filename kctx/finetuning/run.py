@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import warnings
 
 import keras
 import tensorflow as tf
@@ -9,6 +10,8 @@ import tensorflow as tf
 from kctx import convert, heads, presets, training
 from kctx.arguments import check_count
 from kctx.finetuning.report import write_means, write_report
+
+_POOLER_UNUSED = r"Gradients do not exist for variables \['pooler/kernel', 'pooler/bias'\] when"
 
 
 def run(options, make_work):
@@ -66,21 +69,24 @@ def fine_tune(options, work):
         jit_compile=settings.jit_compile,
     )
     text_model = presets.TextModel(model, preprocessor, work.task, work.labels, work.task_options)
-    training.fit_steps(
-        model,
-        lambda: weighted(stream.dataset(), work.class_weights),
-        total_steps=steps,
-        every=stream.steps_per_epoch,
-        checkpoints=training.Checkpoints(
-            options.output / "checkpoints",
+    with warnings.catch_warnings():
+        # A head that looks at the tokens leaves the pooler as it is, which is no mistake.
+        warnings.filterwarnings("ignore", _POOLER_UNUSED)
+        training.fit_steps(
+            model,
+            lambda: weighted(stream.dataset(), work.class_weights),
+            total_steps=steps,
             every=stream.steps_per_epoch,
-            keep=1,
-            stream=stream,
-            fingerprint={"class_weights": work.class_weights},
-        ),
-        resume=options.resume,
-        callbacks=make_callbacks(options, work, text_model, steps, stream.steps_per_epoch),
-    )
+            checkpoints=training.Checkpoints(
+                options.output / "checkpoints",
+                every=stream.steps_per_epoch,
+                keep=1,
+                stream=stream,
+                fingerprint={"class_weights": work.class_weights},
+            ),
+            resume=options.resume,
+            callbacks=make_callbacks(options, work, text_model, steps, stream.steps_per_epoch),
+        )
     best = presets.load(options.output / "preset")
     metrics = write_report(work, work.answers(best), options.output)
     print(f"Saved {options.output / 'preset'}, the best epoch")
