@@ -68,7 +68,9 @@ class Ours(Candidate):
 
     def load(self, folder):
         from kctx import convert
+        from kctx.training.memory import keep_freed_memory
 
+        keep_freed_memory()  # as `kctx predict` does
         self.model, _ = convert.load_preset(
             folder, sequence_length=self.length, dtype=self.precision
         )

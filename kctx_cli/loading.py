@@ -10,6 +10,9 @@ def load_text_model(folder, dtype=None):
         FileNotFoundError, ValueError: it is none, or broken.
     """
     from kctx import convert, presets
+    from kctx.training.memory import keep_freed_memory
+
+    keep_freed_memory()  # batch after batch of one size: what is freed is needed again
 
     folder = Path(folder)
     if (folder / "assets.extra" / "preset").is_dir():  # an exported version

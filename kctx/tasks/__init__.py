@@ -9,13 +9,14 @@ from kctx.heads import head_of
 from kctx.tasks.classification import Classification
 from kctx.tasks.coreference import Coreference
 from kctx.tasks.embedding import POOLINGS, Embedding, pooled_encoder
+from kctx.tasks.field import Field
 from kctx.tasks.masked_lm import MaskedLM
 from kctx.tasks.multiple_choice import MultipleChoice
 from kctx.tasks.regression import Regression
 from kctx.tasks.similarity import Similarity
 from kctx.tasks.span import Span
 from kctx.tasks.tagging import Tagging
-from kctx.tasks.task import Field, Task
+from kctx.tasks.task import Task
 from kctx.tasks.word_embedding import WordEmbedding
 
 # In the order in which a model is asked whether it is one.

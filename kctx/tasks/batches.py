@@ -1,14 +1,18 @@
 """Rows of different lengths through a model, in batches of few shapes."""
 
+import math
+
 import keras
 import numpy as np
+
+from kctx.layers.devices import on_cpu
 
 # Lengths are rounded up to a multiple of this, and batches to a power of two, so that few shapes
 # are ever compiled.
 LENGTH_STEP = 16
-# Rows longer than that are fewer in a batch, as many tokens: the tables of attention would outgrow
-# every cache.
-ROW_TOKENS = 128
+# On a CPU, rows longer than that are fewer in a batch, as many tokens: more would leave its caches
+# and take longer for each.
+ROW_TOKENS = 32
 
 
 def run_rows(model, declared, inputs, select, batch_size, limit):
@@ -19,8 +23,8 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
         declared: dict of name to `ModelInput`, of its inputs.
         inputs: dict of name to array (N, ...), all rows of them padded to one shape.
         select: function of a batch's outputs and inputs to a dict of tensors with a row for each.
-        batch_size: int, most rows that the model sees at a time; of rows of more than `ROW_TOKENS`
-            tokens fewer, so that they are no more tokens.
+        batch_size: int, most rows that the model sees at a time; on a CPU fewer of long rows, see
+            `ROW_TOKENS`.
         limit: int, most tokens of a row.
 
     Returns:
@@ -37,6 +41,9 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
     keys.append(sizes.get("T", np.zeros(count)))  # the last one counts most
     order = np.lexsort(keys)
     rows = [None] * count
+    tokens = batch_size * ROW_TOKENS
+    if model.weights and not on_cpu(model.weights[0].value):
+        tokens = math.inf
     start = 0
     while start < count:
         most = batch_size
@@ -45,7 +52,7 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
             lengths = {
                 axis: rounded(size[chosen].max(), axis, limit) for axis, size in sizes.items()
             }
-            if most == 1 or most * lengths.get("T", 0) <= batch_size * ROW_TOKENS:
+            if most == 1 or most * lengths.get("T", 0) <= tokens:
                 break
             most = 1 << (most - 1).bit_length() - 1  # the next lower power of two
         start += most

@@ -5,8 +5,9 @@ from keras import ops
 
 from kctx.heads.mention_ranker import linked_clusters
 from kctx.preprocessors import ModelInput
+from kctx.tasks.field import Field
 from kctx.tasks.mentions import as_mention_tensor, check_mentions, most_context, word_spans
-from kctx.tasks.task import Field, Task, as_python
+from kctx.tasks.task import Task, as_python
 from kctx.tasks.word_rows import (
     FIELDS,
     OPTIONS,

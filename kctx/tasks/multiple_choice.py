@@ -4,7 +4,8 @@ import tensorflow as tf
 
 from kctx.data import choice_inputs
 from kctx.preprocessors import ModelInput
-from kctx.tasks.task import Field, Task, as_python, check_texts
+from kctx.tasks.field import Field
+from kctx.tasks.task import Task, as_python, check_texts
 from kctx.tokenizers.text_input import as_text_tensor
 
 

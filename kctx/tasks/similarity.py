@@ -1,7 +1,8 @@
 """How alike two texts are, each encoded by itself."""
 
 from kctx.heads.bi_encoder import SECOND
-from kctx.tasks.task import Field, Task
+from kctx.tasks.field import Field
+from kctx.tasks.task import Task
 
 
 class Similarity(Task):

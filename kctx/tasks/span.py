@@ -4,7 +4,8 @@ import tensorflow as tf
 
 from kctx.preprocessors import ModelInput
 from kctx.preprocessors.span_windows import span_windows, valid
-from kctx.tasks.task import Field, Task
+from kctx.tasks.field import Field
+from kctx.tasks.task import Task
 
 
 class Span(Task):

@@ -9,7 +9,8 @@ from kctx.preprocessors import ModelInput
 from kctx.tasks.batches import functional, run_rows, stacked
 from kctx.tasks.classification import checked_labels
 from kctx.tasks.entities import entities_of, marks_entities
-from kctx.tasks.task import Field, Task, as_python
+from kctx.tasks.field import Field
+from kctx.tasks.task import Task, as_python
 from kctx.tasks.word_rows import (
     FIELDS,
     INPUTS,

@@ -11,7 +11,8 @@ from kctx.preprocessors import ModelInput
 from kctx.preprocessors.span_windows import valid
 from kctx.preprocessors.text_words import SPLITS, TextWords, text_words
 from kctx.preprocessors.word_windows import as_word_lists, best_windows, word_windows
-from kctx.tasks.task import Field, check_texts
+from kctx.tasks.field import Field
+from kctx.tasks.task import check_texts
 from kctx.tokenizers.text_input import as_text_tensor
 
 # Of a task's class: `fields`, `defaults`, and `long_texts`.
