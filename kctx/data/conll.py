@@ -62,16 +62,24 @@ class TaggedSentences:
     def split(self, every):
         """(the others, every so-manieth sentence), for a dev set where none is given.
 
+        A sentence that is there once for each of its predicates counts once and stays together.
+
         Raises:
             ValueError: there are fewer sentences than `every`, so none would be held out.
         """
-        if not 1 < every <= len(self):
+        once = self.predicates is None or self.lines is None
+        starts = range(len(self)) if once else self.lines
+        numbers = {start: number for number, start in enumerate(dict.fromkeys(starts))}
+        if not 1 < every <= len(numbers):
             raise ValueError(
-                f"`every` must lie in [2, {len(self)}], the number of sentences. Received: {every}"
+                f"`every` must lie in [2, {len(numbers)}], the number of sentences. "
+                f"Received: {every}"
             )
-        held_out = range(every - 1, len(self), every)
-        rest = [index for index in range(len(self)) if index not in held_out]
-        return self.take(rest), self.take(held_out)
+        held_out = [numbers[start] % every == every - 1 for start in starts]
+        return tuple(
+            self.take([row for row, held in enumerate(held_out) if held == wanted])
+            for wanted in (False, True)
+        )
 
 
 def read_conll(

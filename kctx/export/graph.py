@@ -50,7 +50,8 @@ class TextGraph(tf.Module):
             declared: dict of name to `ModelInput`, of the same.
         """
         sizes, checks = {}, []  # sizes: axis -> (the first input that has it, length)
-        for key in sorted(inputs, key=lambda key: len(declared[key].axes)):
+        known = [key for key in declared if key in inputs]  # in the order of the preprocessor
+        for key in sorted(known, key=lambda key: len(declared[key].axes)):
             axes = declared[key].axes
             for axis, size in zip(axes, tf.unstack(tf.shape(inputs[key])), strict=True):
                 first, wanted = sizes.setdefault(axis, (key, size))

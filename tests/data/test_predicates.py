@@ -45,7 +45,7 @@ def test_brackets(tmp_path):
     labels = ("A0", "A1", "R-A0", "V")
     assert found.tag_names == ["O", *(f"{x}-{label}" for label in labels for x in "BI")]
     assert found.take([2, 0]).predicates == [1, 3]
-    rest, held_out = found.split(every=3)
+    rest, held_out = found.split(every=2)  # of two sentences
     assert rest.predicates == [3, 4] and held_out.predicates == [1]
 
 

@@ -122,7 +122,7 @@ def test_resumed_before_the_first_checkpoint(recipe, corpus, whole, tmp_path, mo
     """What an earlier try made of the text is not taken for that of other options."""
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(recipe.training, "fit_steps", lambda *_, **__: 1 / 0)
+        patch.setattr(recipe.training, "fit_stream", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run(recipe, corpus, folder, min_count=300)
     assert len(recipe.data.WordVocabulary.load(folder / "vocab.txt")) == 3
