@@ -185,20 +185,6 @@ def trained(name, encoder):
     return model, logs.history["loss"]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def quickly_compiled():
-    """XLA spends most of its time on making small programs faster."""
-    if keras.config.backend() != "jax":
-        yield
-        return
-    import jax
-
-    before = jax.config.jax_disable_most_optimizations
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
-
-
 @every_encoder
 @pytest.mark.parametrize("name", HEADS)
 def test_loss_falls(name, encoder):
