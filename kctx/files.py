@@ -172,17 +172,21 @@ def warn_of_utf16(path, data):
         )
 
 
-def read_text(path):
-    """The text of a UTF-8 file, without a byte order mark.
+def read_text(path, encoding=None):
+    """The text of a file, without a byte order mark; line ends as they are.
+
+    Args:
+        path: file name.
+        encoding: str that the caller let the user choose. Default: UTF-8, without a choice.
 
     Raises:
-        ValueError: it is not UTF-8; names the file and the byte.
+        ValueError: it is not in this encoding; names the file and the byte.
     """
-    data = Path(path).read_bytes()
+    data, chosen = Path(path).read_bytes(), encoding or "utf-8"
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(chosen).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise encoding_error(path, "utf-8", error.start, data, selectable=False) from error
+        raise encoding_error(path, chosen, error.start, data, encoding is not None) from error
 
 
 def encoding_error(path, encoding, byte_offset, data=b"", selectable=True):

@@ -186,23 +186,25 @@ def column_blocks(path, separator, encoding):
         yield block
 
 
+def cell(row, column, name, path, line):
+    """A cell of a line, or a `ValueError` that says where none is."""
+    if not -len(row) <= column < len(row):
+        raise ValueError(
+            f"{path}, line {line}: no column {column} for the {name}, the line has {len(row)} "
+            f"(numbered from 0): {row}"
+        )
+    if not row[column].strip(" \t"):
+        raise ValueError(f"{path}, line {line}: the {name} is empty.")
+    return row[column]
+
+
 def _cells(row, line, path, word_column, tag_column):
     """(word, tag) of a line; the tag is None without a column for it."""
     if row[0] == DOCUMENT:
         return DOCUMENT, OUTSIDE
     cells = []
     for name, column in (("word", word_column), ("tag", tag_column)):
-        if column is None:
-            cells.append(None)
-            continue
-        if not -len(row) <= column < len(row):
-            raise ValueError(
-                f"{path}, line {line}: no column {column} for the {name}, the line has {len(row)} "
-                f"(numbered from 0): {row}"
-            )
-        if not row[column].strip(" \t"):
-            raise ValueError(f"{path}, line {line}: the {name} is empty.")
-        cells.append(row[column])
+        cells.append(None if column is None else cell(row, column, name, path, line))
     if tag_column is not None and len(row) == 1:
         raise ValueError(f"{path}, line {line}: one column only, so there is no tag: {row}")
     return tuple(cells)

@@ -6,8 +6,8 @@ import json
 import os
 import re
 
+from kctx import files
 from kctx.data.document_index import check_encoding
-from kctx.files import encoding_error
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
@@ -29,13 +29,8 @@ def format_of(path, format):
 
 
 def read_text(path, encoding):
-    encoding = check_encoding(encoding)
-    with open(path, "rb") as file:
-        data = file.read()
-    try:
-        return data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise encoding_error(path, encoding, error.start, data) from error
+    """The text of a file in an encoding, whose name is checked."""
+    return files.read_text(path, check_encoding(encoding))
 
 
 def clean(text):

@@ -4,7 +4,14 @@ import re
 import warnings
 
 from kctx.arguments import check_choice
-from kctx.data.conll import DOCUMENT, TaggedSentences, column_blocks, names_of_tags, unknown_counts
+from kctx.data.conll import (
+    DOCUMENT,
+    TaggedSentences,
+    cell,
+    column_blocks,
+    names_of_tags,
+    unknown_counts,
+)
 from kctx.data.tag_schemes import OUTSIDE, convert_tags, is_tag_of
 
 NO_PREDICATE = ("-", "_", OUTSIDE)
@@ -52,8 +59,8 @@ def read_predicates(
         block = block[1:] if block[0][1][0] == DOCUMENT else block
         if not block:
             continue
-        sentence = [_cell(row, word_column, "word", path, line) for line, row in block]
-        marks = [_cell(row, predicate_column, "predicate", path, line) for line, row in block]
+        sentence = [cell(row, word_column, "word", path, line) for line, row in block]
+        marks = [cell(row, predicate_column, "predicate", path, line) for line, row in block]
         found = [place for place, mark in enumerate(marks) if mark not in NO_PREDICATE]
         report["without_predicate"] += not found
         for number, predicate in enumerate(found):
@@ -62,7 +69,7 @@ def read_predicates(
                 first = predicate_column % len(row) + 1 if role_column is None else role_column
                 first = first + len(row) if first < 0 else first
                 roles.append(
-                    _cell(row, first + number, f"roles of predicate {number + 1}", path, line)
+                    cell(row, first + number, f"roles of predicate {number + 1}", path, line)
                 )
             read = _bio(roles, path, block)
             report["repaired"] += convert_tags(read, "BIO") != read
@@ -82,17 +89,6 @@ def read_predicates(
         tag_names = names_of_tags(tags, "BIO")
     report["unknown_tags"] = unknown_counts(tags, lines, tag_names, path, unknown_tags == "refuse")
     return TaggedSentences(words, tags, list(tag_names), "BIO", lines, report, predicates)
-
-
-def _cell(row, column, name, path, line):
-    if not -len(row) <= column < len(row):
-        raise ValueError(
-            f"{path}, line {line}: no column {column} for the {name}, the line has {len(row)} "
-            f"(numbered from 0): {row}"
-        )
-    if not row[column].strip(" \t"):
-        raise ValueError(f"{path}, line {line}: the {name} is empty.")
-    return row[column]
 
 
 def _bio(roles, path, block):

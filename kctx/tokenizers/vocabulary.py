@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kctx.files import encoding_error, write_text
+from kctx.files import read_text, write_text
 
 
 def read_vocabulary(path):
@@ -21,12 +21,7 @@ def read_vocabulary(path):
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"No vocabulary file at `vocabulary`. Received: {path}")
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise encoding_error(path, "utf-8", error.start, data, selectable=False) from error
-    lines = text.split("\n")
+    lines = read_text(path).split("\n")
     if lines and not lines[-1]:
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
