@@ -205,4 +205,4 @@ def test_what_does_not_fit():
 def test_counts_that_rise_make_another_tree():
     model = FastText(3, 0, 2, objective="hierarchical_softmax")
     with pytest.raises(ValueError, match=r"counts must not rise.*\[3, 4, 1\]"):
-        to_fasttext_file(model, WordVocabulary("abc", [3, 4, 1]), Subwords(0, 0, 0))
+        to_fasttext_file(model, WordVocabulary(list("abc"), [3, 4, 1]), Subwords(0, 0, 0))
