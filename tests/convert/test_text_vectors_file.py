@@ -137,8 +137,8 @@ def test_a_packed_file_takes_no_memory_for_what_its_header_promises(tmp_path):
         assert likely_rows(packed, 2_000_000, 2) <= packed.stat().st_size
     vectors, _ = load_vectors(packed)  # more rows than memory was taken for at once
     assert len(vectors) == 3000 and vectors["2999"].tolist() == [1, 2.5]
-    packed.write_bytes(gzip.compress(b"2000000 2\n" + text))
-    with pytest.raises(ValueError, match="promises 2000000 rows, and the file ends after 3000"):
+    packed.write_bytes(gzip.compress(b"200000 2\n" + text))  # as gzip could hold, however it packs
+    with pytest.raises(ValueError, match="promises 200000 rows, and the file ends after 3000"):
         load_vectors(packed, "vec")
 
 
