@@ -89,6 +89,27 @@ def add_products(weights, start, chosen, count, rows, out, o):
 
 
 @compiled
+def add_multiples(vectors, v, weights, start, chosen, count, out):
+    """out[chosen[i]] += weights[start + i] * vectors[v], four rows at a time; all differ."""
+    width = out.shape[1]
+    whole = count - count % 4
+    for i in range(0, whole, 4):
+        u0, u1, u2, u3 = chosen[i], chosen[i + 1], chosen[i + 2], chosen[i + 3]
+        k = start + i
+        w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for d in range(width):
+            x = vectors[v, d]
+            out[u0, d] += w0 * x
+            out[u1, d] += w1 * x
+            out[u2, d] += w2 * x
+            out[u3, d] += w3 * x
+    for i in range(whole, count):
+        u, w = chosen[i], weights[start + i]
+        for d in range(width):
+            out[u, d] += w * vectors[v, d]
+
+
+@compiled
 def clear_row(table, row):
     for d in range(table.shape[1]):
         table[row, d] = ZERO

@@ -7,6 +7,7 @@ from kctx.kernels.compiling import compiled, parallel
 from kctx.kernels.rows import (
     ONE,
     ZERO,
+    add_multiples,
     add_products,
     add_rows,
     clear_row,
@@ -65,6 +66,7 @@ def _gradients(
     hidden = np.empty((1, width), np.float32)
     hidden_gradient = np.empty((1, width), np.float32)
     nodes, labels = np.empty(longest, np.int64), np.empty(longest, np.float32)
+    slots = np.empty(longest, np.int64)
     window, weights = np.empty(num_words, np.int64), np.empty(num_words, np.float32)
     only = np.zeros(1, np.int64)
     most = longest * (2 * halo + 1)
@@ -102,20 +104,23 @@ def _gradients(
                 loss += loss_of_scores(scores, positive, total, windows * length)
             gradients_of_scores(scores, positive, total, windows * length)
             for j in range(length):
-                for i in range(windows):
-                    column[i] = scores[i * length + j]
                 u = numbers[nodes[j]]
                 if u < 0:
                     u = numbers[nodes[j]] = used
                     rows[g, u] = nodes[j]
                     clear_row(of_outputs, u)
                     used += 1
-                add_products(column, 0, chosen, windows, vectors, of_outputs, u)
+                slots[j] = u
             if cbow:
+                add_multiples(hidden, 0, scores, 0, slots, length, of_outputs)
                 clear_row(hidden_gradient, 0)
                 add_products(scores, 0, nodes, length, output_table, hidden_gradient, 0)
                 add_to_window(hidden_gradient, window, weights, size, corrected, of_inputs)
             else:
+                for j in range(length):
+                    for i in range(size):
+                        column[i] = scores[i * length + j]
+                    add_products(column, 0, window, size, inputs, of_outputs, slots[j])
                 for i in range(size):
                     start = i * length
                     add_products(scores, start, nodes, length, output_table, of_inputs, window[i])

@@ -1,7 +1,7 @@
 """The words of a window."""
 
 from kctx.kernels.compiling import compiled
-from kctx.kernels.rows import ONE, ZERO
+from kctx.kernels.rows import ONE, ZERO, add_multiples
 
 
 @compiled
@@ -23,7 +23,7 @@ def window_words(first, last, itself, sizes, g, average, chosen, weights):
 @compiled
 def add_to_window(gradient, chosen, weights, count, corrected, out):
     """Adds the gradient of a window's bag to its words: whole, or by how much each counts."""
-    for i in range(count):
-        weight = weights[i] if corrected else ONE
-        for d in range(out.shape[1]):
-            out[chosen[i], d] += weight * gradient[0, d]
+    if not corrected:
+        for i in range(count):
+            weights[i] = ONE
+    add_multiples(gradient, 0, weights, 0, chosen, count, out)
