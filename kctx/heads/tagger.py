@@ -4,7 +4,15 @@ import keras
 from keras import ops
 
 from kctx.heads.losses import CRFLoss, PaddedAccuracy, PaddedCrossEntropy, TagAccuracy
-from kctx.layers import CRF, Dropout, at_positions, best_tags, check_allowed, truncated_normal
+from kctx.layers import (
+    CRF,
+    Dropout,
+    at_positions,
+    best_tags,
+    check_allowed,
+    tag_probabilities,
+    truncated_normal,
+)
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -61,9 +69,11 @@ class Tagger(keras.layers.Layer):
         return best_tags(logits, word_mask, self.allowed)
 
     def probabilities(self, logits, word_mask):
-        """The probability of each tag: logits (B, W, C) -> float32 (B, W, C), 0 at padding."""
-        scores = ops.softmax(ops.cast(logits, "float32"), axis=-1)
-        return ops.where(ops.expand_dims(word_mask, -1), scores, 0.0)
+        """The probability of each tag: logits (B, W, C) -> float32 (B, W, C), 0 at padding.
+
+        Under the rules of `allowed`, if there are any.
+        """
+        return tag_probabilities(logits, word_mask, self.allowed)
 
     def build(self, encoded_shapes, *args, **kwargs):
         width = encoded_shapes["sequence_output"][-1]

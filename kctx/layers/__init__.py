@@ -3,7 +3,7 @@
 from kctx.layers.activations import gelu_erf, gelu_tanh, get_activation, truncated_normal
 from kctx.layers.attention import MultiHeadAttention, dot_product_attention
 from kctx.layers.checked_inputs import CheckedInputs
-from kctx.layers.crf import CRF, best_tags, check_allowed
+from kctx.layers.crf import CRF, best_tags, check_allowed, tag_probabilities
 from kctx.layers.dense import Dense
 from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
@@ -47,6 +47,7 @@ __all__ = [
     "gelu_erf",
     "gelu_tanh",
     "get_activation",
+    "tag_probabilities",
     "tag_transitions",
     "truncated_normal",
 ]

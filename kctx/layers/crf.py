@@ -11,6 +11,10 @@ from keras import ops
 
 from kctx.layers.scan_states import look_up, scan_states
 
+# What a broken rule costs in `tag_probabilities`: e to the minus that is 0, and sums of it with
+# the logits of a long row keep three digits behind the point.
+_BROKEN = 1e4
+
 
 def time_major(emissions, mask):
     """Emissions (B, W, C) and the mask as float32 (W + 2, B, C) and (W + 2, B, 1).
@@ -146,6 +150,18 @@ def viterbi(emissions, mask, transitions, start, end, allowed=None):
     return tags, path_score(emissions, tags, mask, transitions, start, end)
 
 
+def marginals(emissions, mask, transitions, start, end):
+    """The probability of each tag at each step, over all tag sequences.
+
+    Arguments as of `viterbi`; returns float32 (B, W, C), 0 at padding.
+    """
+    x, real = time_major(emissions, mask)
+    alphas = forward_scores(x, transitions, start)
+    betas = backward_scores(x, real, transitions, end)
+    scores = ops.transpose(alphas[:-2] + betas[:-1], (1, 0, 2))  # (B, W, C)
+    return ops.where(ops.expand_dims(mask, -1), ops.softmax(scores, axis=-1), 0.0)
+
+
 def best_tags(logits, mask, allowed=None):
     """The best tags where no tag depends on another but by the rules of `allowed`.
 
@@ -158,6 +174,21 @@ def best_tags(logits, mask, allowed=None):
     zeros = ops.zeros((num_tags,), "float32")
     moves = ops.zeros((num_tags, num_tags), "float32")
     return viterbi(logits, mask, moves, zeros, zeros, allowed)[0]
+
+
+def tag_probabilities(logits, mask, allowed=None):
+    """The probability of each tag where no tag depends on another but by the rules of `allowed`.
+
+    With rules it is the share of a tag in all sequences that keep to them, or where none does, in
+    those that break them least often. Arguments as of `viterbi`; returns float32 (B, W, C), 0 at
+    padding.
+    """
+    mask = ops.cast(mask, "bool")
+    if allowed is None:
+        probabilities = ops.softmax(ops.cast(logits, "float32"), axis=-1)
+        return ops.where(ops.expand_dims(mask, -1), probabilities, 0.0)
+    costs = _BROKEN * ops.cast(ops.logical_not(ops.convert_to_tensor(allowed, "bool")), "float32")
+    return marginals(logits, mask, -costs[:-1, :-1], -costs[-1, :-1], -costs[:-1, -1])
 
 
 def _place_before(place, inputs, constants):
@@ -238,12 +269,7 @@ class CRF(keras.layers.Layer):
 
     def call(self, emissions, step_mask=None):
         mask = _or_all(step_mask, emissions)
-        x, real = time_major(emissions, mask)
-        transitions, start, end = self._weights()
-        alphas = forward_scores(x, transitions, start)
-        betas = backward_scores(x, real, transitions, end)
-        scores = ops.transpose(alphas[:-2] + betas[:-1], (1, 0, 2))  # (B, W, C)
-        return ops.where(ops.expand_dims(mask, -1), ops.softmax(scores, axis=-1), 0.0)
+        return marginals(emissions, mask, *self._weights())
 
     def compute_output_spec(self, emissions, step_mask=None):
         return keras.KerasTensor(emissions.shape, "float32")

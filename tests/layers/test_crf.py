@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from kctx.layers import CRF, tag_transitions
+from kctx.layers import CRF, tag_probabilities, tag_transitions
 from tests.gradients import gradient
 
 TRANSITIONS = [[0.1, 0.2, -0.3], [0.4, -0.1, 0.0], [-0.2, 0.3, 0.5]]
@@ -168,6 +168,28 @@ def test_decoding_keeps_to_the_scheme(scheme, tags, scale):
     assert broken > 5  # or the rules had nothing to do
 
 
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_probabilities_under_rules_are_shares_of_the_legal_sequences(scale):
+    tags = ["O", "B-X", "I-X", "E-X", "S-X"]
+    allowed = tag_transitions(tags, "BIOES")
+    crf = random_crf(len(tags))
+    crf.set_weights([np.zeros_like(w) for w in crf.get_weights()])
+    x = (scale * np.random.default_rng(4).normal(size=(6, 4, 5))).astype("float32")
+    mask = np.arange(4) < np.array([4, 3, 2, 1, 0, 4])[:, None]
+    found = numpy_of(tag_probabilities(x, mask, allowed))
+    assert not found[~mask].any()
+    for row, length in enumerate(mask.sum(1)):
+        if not length:
+            continue
+        paths = path_scores(crf, x[row, :length].astype("float64"))
+        scores = {path: score for path, score in paths.items() if legal(path, allowed)}
+        log_z = np.logaddexp.reduce(list(scores.values()))
+        for step, tag in itertools.product(range(length), range(5)):
+            of_tag = [score for path, score in scores.items() if path[step] == tag]
+            share = np.exp(np.logaddexp.reduce(of_tag) - log_z) if of_tag else 0
+            np.testing.assert_allclose(found[row, step, tag], share, atol=1e-4)
+
+
 def test_where_no_sequence_is_legal_the_fewest_rules_are_broken():
     """One word cannot be tagged without S; three words only with one rule broken at the end."""
     tags = ["B", "M", "E"]
@@ -180,6 +202,11 @@ def test_where_no_sequence_is_legal_the_fewest_rules_are_broken():
         best = max(((0,), (2,)), key=scores.get)  # M breaks two rules, B and E one
         assert tuple(found[row]) == best
         np.testing.assert_allclose(score[row], scores[best], rtol=1e-5)
+    # M breaks two rules, so that it has no share in the sequences that break one.
+    shares = numpy_of(tag_probabilities(x, np.ones((8, 1), bool), allowed))
+    two = np.exp(x[..., ::2]) / np.exp(x[..., ::2]).sum(-1, keepdims=True)
+    np.testing.assert_allclose(shares[..., ::2], two, atol=1e-3)
+    assert not shares[..., 1].any()
 
 
 def test_fits_a_pattern():
