@@ -121,6 +121,10 @@ def check(config):
             raise FileNotFoundError(f"No such file to measure or to estimate on: {path}")
     if config.output.exists() and not config.output.is_dir():
         raise FileExistsError(f"--output must be a folder. Received: {config.output}")
+    if (config.output / "metrics.json").exists():
+        raise FileExistsError(
+            f"--output already holds a model: choose another folder. Received: {config.output}"
+        )
 
 
 def main(config):

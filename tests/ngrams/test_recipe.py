@@ -41,6 +41,8 @@ def test_what_a_run_leaves(texts, capsys):
     assert len((folder / "samples.txt").read_text().split("\n")) == 5
     assert (folder / "perplexity.png").read_bytes().startswith(b"\x89PNG")
     assert "n-grams of orders 1 to 3" in capsys.readouterr().out
+    with pytest.raises(FileExistsError, match="--output already holds a model: .*run"):
+        main(config(texts))
 
 
 @pytest.mark.parametrize(
