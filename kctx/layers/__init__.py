@@ -3,7 +3,7 @@
 from kctx.layers.activations import gelu_erf, gelu_tanh, get_activation, truncated_normal
 from kctx.layers.attention import MultiHeadAttention, dot_product_attention
 from kctx.layers.checked_inputs import CheckedInputs
-from kctx.layers.crf import CRF, best_tags, check_allowed, tag_probabilities
+from kctx.layers.crf import CRF
 from kctx.layers.dense import Dense
 from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
@@ -16,6 +16,7 @@ from kctx.layers.position_embedding import PositionEmbedding
 from kctx.layers.post_norm_block import PostNormBlock
 from kctx.layers.segment_embedding import SegmentEmbedding
 from kctx.layers.subword_embedding import SubwordEmbedding
+from kctx.layers.tag_chains import best_tags, check_allowed, tag_probabilities
 from kctx.layers.tag_transitions import tag_transitions
 from kctx.layers.token_embedding import TokenEmbedding
 
