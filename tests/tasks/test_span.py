@@ -100,7 +100,9 @@ def test_errors():
         text_model.predict(["a"], ["b"], questions=["c"])
     with pytest.raises(ValueError, match="`max_answer_length` must be an integer of at least 1"):
         text_model.predict(["a"], ["b"], max_answer_length=0)
-    with pytest.raises(ValueError, match="`stride` must be at least 1. Received: 0"):
+    with pytest.raises(
+        ValueError, match="`stride` must be an integer of at least 1. Received: stride=0"
+    ):
         text_model.predict(["a"], ["b"], stride=0)
     with pytest.raises(ValueError, match=r"Request 1 must have the parts question, context"):
         list(text_model.predict_stream([("a", "b"), ("a",)]))
