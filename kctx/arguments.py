@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import re
 
 
 def check_choice(argument, value, known):
@@ -33,3 +34,13 @@ def check_number(argument, value, above=None, least=None, most=None):
         raise ValueError(
             f"`{argument}` must be {shown or 'a finite number'}. Received: {argument}={value!r}"
         )
+
+
+def check_pattern(argument, value):
+    """Raises a `ValueError` unless an argument is a regular expression."""
+    try:
+        re.compile(value)
+    except (re.error, TypeError) as error:
+        raise ValueError(
+            f"`{argument}` must be a regular expression ({error}). Received: {argument}={value!r}"
+        ) from error

@@ -22,6 +22,8 @@ import numpy as np
 def whole_file(path):
     """Gives a binary file to write into, which takes the place of `path` once it is whole."""
     path = Path(path)
+    if path.is_dir():  # said now, not after hours of writing
+        raise IsADirectoryError(f"A file must be given, not a folder. Received: {path}")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -53,7 +55,7 @@ def read_json(path):
     """
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"{path} must hold a dict. Received: {type(value).__name__}")

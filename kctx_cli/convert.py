@@ -63,7 +63,7 @@ class Convert:
         vectors, report = convert.load_vectors(self.source)
         print(report)
         if self.to == "preset":
-            length = self.sequence_length or 512
+            length = 512 if self.sequence_length is None else self.sequence_length
             presets.from_vectors(self.target, vectors, length, bool(self.lowercase))
         else:
             convert.save_vectors(vectors, self.target, format=self.to)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import tyro
 
-from kctx_cli.requests import format_of, opened, read_requests, written
+from kctx_cli.requests import check_output, format_of, opened, read_requests, written
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Embed:
         from kctx.presets.progress import tracked
         from kctx_cli.loading import load_text_model
 
+        check_output(self.input, self.output)
         as_array = self.output.lower().endswith(".npy")
         if as_array and self.words:
             raise ValueError("--words needs JSON lines: texts differ in their numbers of words.")

@@ -1,7 +1,6 @@
 """kctx info"""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import tyro
@@ -24,7 +23,13 @@ class Info:
     def run(self):
         described = self.folder / "assets.extra" / "signature.json"
         if described.is_file():
-            print_signatures(json.loads(described.read_text(encoding="utf-8")))
+            from kctx.files import read_json
+
+            facts = read_json(described)
+            try:
+                print_signatures(facts)
+            except (KeyError, TypeError, AttributeError) as error:
+                raise ValueError(f"{described} describes no export: {error!r}") from error
             return
         from kctx.tasks import TASKS, task_of
         from kctx_cli.loading import load_text_model

@@ -8,7 +8,14 @@ from typing import Literal
 import tyro
 
 from kctx_cli.columns import sentences
-from kctx_cli.requests import format_of, opened, parsed_options, read_requests, written
+from kctx_cli.requests import (
+    check_output,
+    format_of,
+    opened,
+    parsed_options,
+    read_requests,
+    written,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +65,7 @@ class Predict:
         from kctx.presets.progress import tracked
         from kctx_cli.loading import load_text_model
 
+        check_output(self.input, self.output)
         options = parsed_options(self.option)
         text_model = load_text_model(self.preset, self.dtype)
         task = text_model.asked(**options)

@@ -2,8 +2,10 @@
 
 import contextlib
 import csv
+import io
 import itertools
 import json
+import os
 import re
 import sys
 
@@ -23,11 +25,32 @@ def format_of(path, format):
 
 @contextlib.contextmanager
 def opened(path):
-    """A file to read as UTF-8, or stdin for "-"; what is not UTF-8 becomes U+FFFD."""
+    """A file to read as UTF-8, unpacked if gzip packed it, or stdin for "-".
+
+    What is not UTF-8 becomes U+FFFD.
+
+    Raises:
+        ValueError: it begins like UTF-16, of which nothing would be left.
+    """
     options = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
-    place = {"file": sys.stdin.fileno(), "closefd": False} if str(path) == "-" else {"file": path}
-    with open(**place, **options) as file:
-        yield file
+    if str(path) == "-":
+        with open(sys.stdin.fileno(), closefd=False, **options) as file:
+            yield file
+        return
+    from kctx.files import unpacked
+
+    with unpacked(path) as (packed, _):
+        buffered = io.BufferedReader(packed)
+        if buffered.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise ValueError(f"{path} begins like UTF-16: convert it to UTF-8.")
+        yield io.TextIOWrapper(buffered, **options)
+
+
+def check_output(source, target):
+    """Raises a `ValueError` where a file would be written over the one that is read."""
+    both = "-" not in (str(source), str(target)) and os.path.exists(source)
+    if both and os.path.exists(target) and os.path.samefile(source, target):
+        raise ValueError(f"--output must not be the file that is read. Received: {target}")
 
 
 def read_requests(file, name, format, required, optional=(), columns=(), many=None):

@@ -120,3 +120,15 @@ def test_arrays_whose_header_lies(tmp_path):
     np.savez(tmp_path / "b.npz", a=np.zeros(2))
     with pytest.raises(ValueError, match="b.npz is no array"):
         files.read_array(tmp_path / "b.npz")
+
+
+def test_a_folder_is_refused_before_anything_is_written(tmp_path):
+    message = "A file must be given, not a folder"
+    with pytest.raises(IsADirectoryError, match=message), files.whole_file(tmp_path):
+        pytest.fail("nothing must be written")
+
+
+def test_json_of_too_many_brackets_names_the_file(tmp_path):
+    (tmp_path / "a.json").write_text("[" * 200_000, encoding="utf-8")
+    with pytest.raises(ValueError, match="a.json is not valid JSON: maximum recursion"):
+        files.read_json(tmp_path / "a.json")

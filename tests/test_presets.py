@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -277,7 +278,7 @@ def test_predict_refusals():
     single = make_preprocessor()
     single.takes_pairs = False
     with pytest.raises(ValueError, match="`pairs` must be None: BERTPreprocessor takes single"):
-        presets.TextModel(text_model.model, single, "regression").predict("a", "b")
+        presets.TextModel(text_model.model, single, "classification").predict("a", "b")
     with pytest.raises(ValueError, match="`batch_size`"):
         text_model.predict(["a"], batch_size=0)
     with pytest.raises(ValueError, match="needs a task and a preprocessor"):
@@ -496,3 +497,49 @@ def test_stale_parts_do_not_survive(tmp_path):
     presets.save(tmp_path / "p", make_encoder())
     loaded = presets.load(tmp_path / "p")
     assert (loaded.task, loaded.labels, loaded.preprocessor) == (None, None, None)
+
+
+@pytest.mark.once
+def test_labels_and_tasks_that_are_not_the_models():
+    for labels in (["a", "a", "b"], ["a", "b"], [1, 2, 3]):
+        text_model = presets.TextModel(
+            make_classifier(), make_preprocessor(), "classification", labels
+        )
+        with pytest.raises(ValueError, match="`labels` must be"):
+            text_model.predict("a")
+    with pytest.raises(ValueError, match="must have a head for span"):
+        presets.TextModel(make_classifier(), make_preprocessor(), "span").predict("a", "b")
+    with pytest.raises(TypeError, match="`texts` must be a list. Received: {'a': 1}"):
+        make_text_model().predict({"a": 1})
+    with pytest.raises(TypeError, match="`texts` must be a list. Received: None"):
+        make_text_model().embed(None)
+
+
+@pytest.mark.once
+def test_parts_that_were_lost_are_noticed(tmp_path):
+    folder = tmp_path / "p"
+
+    def refused(error, message):
+        with pytest.raises(error, match=message):
+            presets.load(folder)
+        make_text_model().save(folder)
+
+    make_text_model().save(folder)
+    (folder / "task.json").unlink()  # without it, labels would be numbers
+    refused(FileNotFoundError, "lacks task.json")
+    path = folder / "vocabulary.txt"
+    path.write_text("".join(f"{token}\n" for token in VOCABULARY[:-1]), encoding="utf-8")
+    refused(ValueError, "The vocabulary in .* is not whole: it has 10 entries, 11 were written")
+    (folder / "metadata.json").write_text('{"format_version": "1"}', encoding="utf-8")
+    refused(ValueError, "`format_version` in .* must be an integer. Received: '1'")
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", ["vocabulary_size", "num_layers", "max_sequence_length"])
+def test_sizes_that_no_weights_have_take_no_memory(tmp_path, name):
+    make_text_model().save(tmp_path / "p")
+    path = tmp_path / "p" / "config.json"
+    text = re.sub(rf'("{name}": )\d+', r"\g<1>10000000000000", path.read_text(encoding="utf-8"))
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=f"`{name}` in .*must fit to .* Received: 10000000000000"):
+        presets.load(tmp_path / "p")

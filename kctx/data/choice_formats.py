@@ -4,11 +4,10 @@ Each function yields (place, context, question, answers, label): where it stands
 messages; the label is the place of the right answer, or its text, or None without `labelled`.
 """
 
-import json
 from pathlib import Path
 from xml.parsers import expat
 
-from kctx.data.example_files import json_objects, read_text
+from kctx.data.example_files import json_objects, lines_of, parsed_json, read_text
 
 _COPA_QUESTIONS = {"cause": "What was the cause?", "effect": "What happened as a result?"}
 
@@ -21,15 +20,13 @@ def json_line_items(path, encoding, labelled):
         if absent:
             raise ValueError(f"{place}: no value for {absent[0]!r}. Its keys: {sorted(item)}")
         question = item.get("question")
-        yield place, item["context"], question or "", item["choices"], item.get("label")
+        question = "" if question is None else question
+        yield place, item["context"], question, item["choices"], item.get("label")
 
 
 def dialogue_items(path, encoding, labelled):
     """DREAM and C3: `[[turns], [{question, choice, answer}], id]`, the answer as text."""
-    try:
-        content = json.loads(read_text(path, encoding))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{path}: not JSON ({error}).") from error
+    content = parsed_json(read_text(path, encoding), path)
     if not isinstance(content, list):
         raise ValueError(f"{path}: expected a list of dialogues, as DREAM and C3 have.")
     for number, entry in enumerate(content, 1):
@@ -50,7 +47,7 @@ def dialogue_items(path, encoding, labelled):
 
 def hellaswag_items(path, encoding, labelled):
     """Six lines an example: context, place of the right ending, four endings."""
-    lines = [line.removesuffix("\r") for line in read_text(path, encoding).split("\n")]
+    lines = lines_of(read_text(path, encoding))
     while lines and not lines[-1].strip():
         lines.pop()
     if len(lines) % 6:
@@ -74,12 +71,12 @@ def mctest_items(path, encoding, labelled):
         if not beside.is_file():
             raise ValueError(f"The answers of {path} must be in {beside}, which is missing.")
         letters = iter(
-            [row.split() for row in read_text(beside, encoding).splitlines() if row.strip()]
+            [row.split() for row in lines_of(read_text(beside, encoding)) if row.strip()]
         )
-    for number, line in enumerate(read_text(path, encoding).split("\n"), 1):
+    for number, line in enumerate(lines_of(read_text(path, encoding)), 1):
         if not line.strip():
             continue
-        cells = line.removesuffix("\r").split("\t")
+        cells = line.split("\t")
         place = f"{path}, line {number}"
         if len(cells) != 23:
             raise ValueError(f"{place}: expected 23 columns, as MCTest has. Received: {len(cells)}")
@@ -118,12 +115,16 @@ def copa_items(path, encoding, labelled):
 def _xml_items(path, encoding):
     """(line, attributes, dict of child to text) of each <item>.
 
-    A file may name a DTD, which is not read. Declared entities are refused: they can grow without
-    bound, or name other files.
+    A file may name a DTD, which is not read. Entities are refused: declared ones can grow without
+    bound, or name other files; others are text that is not there. So are elements within a child,
+    whose text would be lost.
     """
     items, inside = [], []
 
     def start(name, attributes):
+        if len(inside) > 1 and inside[-2] == "item":
+            line = parser.CurrentLineNumber
+            raise ValueError(f"{path}, line {line}: <{name}> is too deep within an <item>.")
         if name == "item":
             items.append((parser.CurrentLineNumber, attributes, {}))
         inside.append(name)
@@ -139,11 +140,16 @@ def _xml_items(path, encoding):
     def refuse(*declaration):
         raise ValueError(f"{path}: XML that declares entities is not read.")
 
+    def skipped(name, _):
+        line = parser.CurrentLineNumber
+        raise ValueError(f"{path}, line {line}: the entity &{name}; is not known.")
+
     content = read_text(path, encoding)
     parser = expat.ParserCreate("utf-8")
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = text
     parser.EntityDeclHandler = parser.ExternalEntityRefHandler = refuse
+    parser.SkippedEntityHandler = skipped
     try:
         parser.Parse(content.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kctx.arguments import check_choice
-from kctx.data.example_files import read_text
+from kctx.data.example_files import check_column, lines_of, read_text
+from kctx.data.held_out import check_every
 from kctx.data.tag_schemes import OUTSIDE, SCHEMES, all_tags, convert_tags, is_tag_of, tag_spans
 
 DOCUMENT = "-DOCSTART-"
@@ -70,11 +71,7 @@ class TaggedSentences:
         once = self.predicates is None or self.lines is None
         starts = range(len(self)) if once else self.lines
         numbers = {start: number for number, start in enumerate(dict.fromkeys(starts))}
-        if not 1 < every <= len(numbers):
-            raise ValueError(
-                f"`every` must lie in [2, {len(numbers)}], the number of sentences. "
-                f"Received: {every}"
-            )
+        check_every(every, len(numbers), "sentences")
         held_out = [numbers[start] % every == every - 1 for start in starts]
         return tuple(
             self.take([row for row, held in enumerate(held_out) if held == wanted])
@@ -124,6 +121,10 @@ def read_conll(
     check_choice("convert_to", convert_to, (None, *SCHEMES[1:]))
     check_choice("unknown_tags", unknown_tags, ("refuse", "count"))
     check_choice("separator", separator, ("auto", "tab", "space"))
+    check_column("word_column", word_column)
+    if tag_column is not None:
+        check_column("tag_column", tag_column)
+    check_tag_names(tag_names)
     if convert_to is not None and scheme is None:
         raise ValueError(
             f"`convert_to` needs the `scheme` of the file. Received: convert_to={convert_to!r}"
@@ -167,7 +168,7 @@ def read_conll(
 
 def column_blocks(path, separator, encoding):
     """Runs of lines that are not blank: lists of (number, cells)."""
-    lines = [line.removesuffix("\r") for line in read_text(path, encoding).split("\n")]
+    lines = lines_of(read_text(path, encoding))
     if separator == "auto":
         filled = [line for line in lines if line.strip(" \t") and not line.startswith(DOCUMENT)]
         separator = "tab" if filled and all("\t" in line for line in filled) else "space"
@@ -208,6 +209,13 @@ def _cells(row, line, path, word_column, tag_column):
     if tag_column is not None and len(row) == 1:
         raise ValueError(f"{path}, line {line}: one column only, so there is no tag: {row}")
     return tuple(cells)
+
+
+def check_tag_names(tag_names):
+    """Raises a `ValueError` unless they are None or a list of different strings."""
+    listed = isinstance(tag_names, (list, tuple)) and all(isinstance(x, str) for x in tag_names)
+    if tag_names is not None and (not listed or len(set(tag_names)) < len(tag_names)):
+        raise ValueError(f"`tag_names` must be a list of different names. Received: {tag_names!r}")
 
 
 def names_of_tags(tags, scheme):

@@ -9,6 +9,7 @@ import re
 from kctx import files
 from kctx.data.document_index import check_encoding
 
+_LINE_END = re.compile("\r\n|\r|\n")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
 
@@ -33,6 +34,28 @@ def read_text(path, encoding):
     return files.read_text(path, check_encoding(encoding))
 
 
+def lines_of(content):
+    """The lines of a text that end in LF, CR LF, or CR alone as on old Macs."""
+    return _LINE_END.split(content)
+
+
+def parsed_json(content, path):
+    """What a text in JSON holds, or a `ValueError` that names the file."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:  # of 5,000 digits, of 100,000 brackets
+        raise ValueError(f"{path}: not JSON ({error}).") from error
+
+
+def check_column(argument, value, names=False):
+    """Raises a `ValueError` unless a column is given by its number, or with `names` by its name."""
+    if isinstance(value, bool) or not isinstance(value, (int, str) if names else int):
+        kinds = "the name or the number" if names else "the number"
+        raise ValueError(
+            f"`{argument}` must be {kinds} of a column. Received: {argument}={value!r}"
+        )
+
+
 def clean(text):
     """Text without halves of surrogate pairs, which JSON can spell and no encoding can write."""
     return _LONE_SURROGATE.sub("\ufffd", text)
@@ -42,8 +65,7 @@ def table(content, path, delimiter, quoted):
     """Rows (lists of str) and the line each begins on; blank lines are left out."""
     rows, lines = [], []
     if not quoted:
-        for number, line in enumerate(content.split("\n"), 1):
-            line = line.removesuffix("\r")
+        for number, line in enumerate(lines_of(content), 1):
             if line.strip():
                 rows.append(line.split(delimiter))
                 lines.append(number)
@@ -69,13 +91,10 @@ def table(content, path, delimiter, quoted):
 
 def json_objects(content, path):
     """Yields (line, dict) for each line of JSONL; blank lines are left out."""
-    for number, line in enumerate(content.split("\n"), 1):
+    for number, line in enumerate(lines_of(content), 1):
         if not line.strip():
             continue
-        try:
-            item = json.loads(line)
-        except (ValueError, RecursionError) as error:  # of 5,000 digits, of 100,000 brackets
-            raise ValueError(f"{path}, line {number}: not JSON ({error}).") from error
+        item = parsed_json(line, f"{path}, line {number}")
         if not isinstance(item, dict):
             raise ValueError(f"{path}, line {number}: expected a JSON object. Received: {line!r}")
         yield number, item

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from kctx.data.example_files import format_of, json_rows, read_text, table
+from kctx.data.example_files import check_column, format_of, json_rows, read_text, table
+from kctx.data.held_out import check_every
 
 FLOAT32_MAX = 3.4028235e38
 
@@ -52,10 +53,7 @@ class Examples:
         Raises:
             ValueError: there are fewer examples than `every`, so none would be held out.
         """
-        if not 1 < every <= len(self):
-            raise ValueError(
-                f"`every` must lie in [2, {len(self)}], the number of examples. Received: {every}"
-            )
+        check_every(every, len(self), "examples")
         held_out = range(every - 1, len(self), every)
         rest = [index for index in range(len(self)) if index not in held_out]
         return self.take(rest), self.take(held_out)
@@ -111,8 +109,11 @@ def read_examples(
     for name, value in (("header", header), ("quoting", quoting)):
         if value not in ("auto", True, False):
             raise ValueError(f'`{name}` must be True, False or "auto". Received: {name}={value!r}')
+    for name, column in (("text", text), ("pair", pair), ("label", label)):
+        if name == "text" or column is not None:
+            check_column(name, column, names=True)
     if label_names is not None and (
-        isinstance(label_names, str) or len(set(label_names)) < len(label_names)
+        not isinstance(label_names, (list, tuple)) or len(set(label_names)) < len(label_names)
     ):
         raise ValueError(
             f"`label_names` must be a list of different names. Received: {label_names!r}"
@@ -252,6 +253,7 @@ def _is_integer(value):
 
 def _is_number(value):
     try:
-        return abs(float(value)) <= FLOAT32_MAX  # also false for NaN
+        # Python reads "1_000" as a thousand. The comparison is false for NaN, too.
+        return "_" not in value and abs(float(value)) <= FLOAT32_MAX
     except ValueError:
         return False

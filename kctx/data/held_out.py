@@ -1,6 +1,14 @@
 """Which examples are held out where there is no dev set."""
 
 
+def check_every(every, count, what):
+    """Raises a `ValueError` unless every so-manieth of `count` things leaves some on both sides."""
+    if isinstance(every, bool) or not isinstance(every, int) or not 1 < every <= count:
+        raise ValueError(
+            f"`every` must lie in [2, {count}], the number of {what}. Received: {every!r}"
+        )
+
+
 def split_by_context(examples, every):
     """(the others, every so-manieth context with all its questions).
 
@@ -14,10 +22,7 @@ def split_by_context(examples, every):
         ValueError: there are fewer contexts than `every`, so none would be held out.
     """
     contexts = list(dict.fromkeys(examples.contexts))
-    if not 1 < every <= len(contexts):
-        raise ValueError(
-            f"`every` must lie in [2, {len(contexts)}], the number of contexts. Received: {every}"
-        )
+    check_every(every, len(contexts), "contexts")
     held_out = set(contexts[every - 1 :: every])
     chosen = [context in held_out for context in examples.contexts]
     return tuple(

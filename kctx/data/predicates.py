@@ -8,10 +8,12 @@ from kctx.data.conll import (
     DOCUMENT,
     TaggedSentences,
     cell,
+    check_tag_names,
     column_blocks,
     names_of_tags,
     unknown_counts,
 )
+from kctx.data.example_files import check_column
 from kctx.data.tag_schemes import OUTSIDE, convert_tags, is_tag_of
 
 NO_PREDICATE = ("-", "_", OUTSIDE)
@@ -53,6 +55,11 @@ def read_predicates(
     """
     check_choice("unknown_tags", unknown_tags, ("refuse", "count"))
     check_choice("separator", separator, ("auto", "tab", "space"))
+    check_column("predicate_column", predicate_column)
+    check_column("word_column", word_column)
+    if role_column is not None:
+        check_column("role_column", role_column)
+    check_tag_names(tag_names)
     words, tags, lines, predicates = [], [], [], []
     report = {"repaired": 0, "without_predicate": 0}
     for block in column_blocks(path, separator, encoding):

@@ -1,11 +1,10 @@
 """Questions, contexts and answers in SQuAD's JSON, versions 1.1 and 2.0."""
 
-import json
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from kctx.arguments import check_choice
-from kctx.data.example_files import clean, read_text
+from kctx.data.example_files import clean, parsed_json, read_text
 from kctx.data.held_out import split_by_context
 
 
@@ -98,12 +97,7 @@ def read_squad(path, *, labelled=True, realign=False, unlocated="skip", encoding
             left.
     """
     check_choice("unlocated", unlocated, ("skip", "keep"))
-    try:
-        content = json.loads(read_text(path, encoding))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, json.JSONDecodeError | RecursionError):
-            raise ValueError(f"{path}: not JSON ({error}).") from error
-        raise
+    content = parsed_json(read_text(path, encoding), path)
     rows = []
     report = {
         "questions": 0,
@@ -156,7 +150,10 @@ def _questions(path, content):
 
 def _answers(place, identity, context, item, realign, report):
     """(answers found, texts of all answers, None or the reason why none can be used)."""
-    if item.get("is_impossible") is True:
+    impossible = item.get("is_impossible", False)
+    if not isinstance(impossible, bool):
+        raise ValueError(f"{place}: `is_impossible` must be a bool. Received: {impossible!r}")
+    if impossible:
         return [], [], None
     given = item.get("answers") or []
     if not isinstance(given, list):

@@ -7,6 +7,8 @@ import unicodedata
 
 import numpy as np
 
+from kctx.arguments import check_number
+
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = set(string.punctuation)
 _CJK = re.compile("([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
@@ -64,6 +66,12 @@ def answer_scores(gold_texts, predictions, version=2, split_cjk=False):
         )
     if not len(predictions):
         raise ValueError("`predictions` must hold at least one row. Received: 0 rows")
+    for row, (texts, prediction) in enumerate(zip(gold_texts, predictions, strict=True)):
+        if not isinstance(prediction, str):
+            raise ValueError(f"`predictions[{row}]` must be a str. Received: {prediction!r}")
+        listed = isinstance(texts, (list, tuple))
+        if not listed or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"`gold_texts[{row}]` must be a list of str. Received: {texts!r}")
     exact, f1, answerable = [], [], []
     for row, (texts, prediction) in enumerate(zip(gold_texts, predictions, strict=True)):
         if version == 1 and not texts:
@@ -130,9 +138,10 @@ def answer_report(
         "best_f1_threshold" and "best_exact_match_threshold", see `best_threshold`.
 
     Raises:
-        ValueError: for no rows, unequal numbers, probabilities that are not finite, or questions
-            without an answer in version 1.
+        ValueError: for no rows, unequal numbers, something else than texts, numbers that are not
+            finite, or questions without an answer in version 1.
     """
+    check_number("threshold", threshold)
     exact, f1, answerable = answer_scores(gold_texts, predictions, version, split_cjk)
     scores = {"f1": f1, "exact_match": exact}
     found = {}

@@ -5,6 +5,9 @@ import re
 
 import numpy as np
 
+from kctx.arguments import check_count
+from kctx.evaluation.metrics import integers
+
 _WORDS = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]|[^\\W\u3400-\u4dbf\u4e00-\u9fff]+")
 _SENTENCES = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 
@@ -22,7 +25,15 @@ def word_overlap(texts, others):
 
     Returns:
         float (N,), in [0, 1]
+
+    Raises:
+        ValueError: they are not equal in number.
     """
+    if len(texts) != len(others):
+        raise ValueError(
+            "`texts` and `others` must be equal in number. "
+            f"Received: {len(texts)} and {len(others)}"
+        )
     shares = []
     for text, other in zip(texts, others, strict=True):
         one, two = words_of(text), words_of(other)
@@ -48,7 +59,16 @@ def most_frequent_tags(words, tags, asked):
     Returns:
         list of lists of str, of the lengths of `asked`. Of two tags that are as frequent, the one
         met first.
+
+    Raises:
+        ValueError: there is no tag, or sentences have not one for each word.
     """
+    lengths, expected = ([len(sentence) for sentence in column] for column in (tags, words))
+    if lengths != expected or not any(lengths):
+        raise ValueError(
+            "`tags` must hold a tag for each of the `words`, one at least. Received: "
+            f"{sum(lengths)} tags in {len(tags)} sentences, {sum(expected)} words in {len(words)}"
+        )
     counts = collections.defaultdict(collections.Counter)
     total = collections.Counter()
     for sentence, sentence_tags in zip(words, tags, strict=True):
@@ -69,7 +89,18 @@ def balanced_weights(labels, num_classes):
 
     Returns:
         list of float, one for each class, of mean 1 over the rows; 0 for classes without a row.
+
+    Raises:
+        ValueError: there are no rows, or labels that are no integers in [0, num_classes).
     """
-    counts = np.bincount(np.asarray(labels), minlength=num_classes)
+    check_count("num_classes", num_classes)
+    labels = integers("labels", labels)
+    if labels.ndim != 1 or not labels.size or labels.max() >= num_classes:
+        greatest = f", the greatest {labels.max()}" if labels.size else ""
+        raise ValueError(
+            f"`labels` must have shape (n,), n at least 1, and lie in [0, {num_classes}). "
+            f"Received: shape {labels.shape}{greatest}"
+        )
+    counts = np.bincount(labels, minlength=num_classes)
     share = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
     return np.where(counts > 0, share, 0.0).tolist()

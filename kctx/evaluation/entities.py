@@ -23,7 +23,7 @@ def entity_report(tags, predictions):
         there is nothing to divide by, 0.
 
     Raises:
-        ValueError: for no words, or sentences of unequal lengths.
+        ValueError: for no words, sentences of unequal lengths, or something else than tags.
     """
     tags, predictions = paired_tags(tags, predictions)
     scores = {"micro": (0.0,) * 3, "macro": (0.0,) * 3}
@@ -63,7 +63,7 @@ def entity_table(tags, predictions):
 
 def paired_tags(tags, predictions):
     """Two lists of lists of str of equal lengths, M of BMES written I, or an error."""
-    tags, predictions = _read(tags), _read(predictions)
+    tags, predictions = _read("tags", tags), _read("predictions", predictions)
     if len(tags) != len(predictions):
         raise ValueError(
             "`tags` and `predictions` must hold the same number of sentences. "
@@ -80,10 +80,16 @@ def paired_tags(tags, predictions):
     return tags, predictions
 
 
-def _read(tags):
+def _read(name, tags):
     def inside(tag):  # seqeval knows no M
         return "I" + tag[1:] if tag == "M" or tag.startswith("M-") else tag
 
+    for number, sentence in enumerate(tags):
+        if isinstance(sentence, str) or not all(isinstance(x, str) and x for x in sentence):
+            raise ValueError(
+                f"`{name}[{number}]` must be a list of strings, none of them empty. "
+                f"Received: {sentence!r}"
+            )
     return [[inside(str(tag)) for tag in sentence] for sentence in tags]
 
 

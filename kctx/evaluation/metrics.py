@@ -6,6 +6,8 @@ import numpy as np
 from scipy import stats
 from sklearn import metrics
 
+from kctx.arguments import check_count
+
 
 def paired(labels, predictions):
     """Two non-empty arrays of shape (N,), or an error."""
@@ -20,6 +22,18 @@ def paired(labels, predictions):
     return labels, predictions
 
 
+def integers(name, values):
+    """An array, or a `ValueError` unless it holds integers of at least 0."""
+    values = np.asarray(values)
+    if not values.size:
+        return values.astype(int)
+    if values.dtype.kind not in "iu":
+        raise ValueError(f"`{name}` must be integers. Received: {values.dtype} values")
+    if values.min() < 0:
+        raise ValueError(f"`{name}` must be at least 0. Received: {values.min()}")
+    return values
+
+
 def classification_report(labels, predictions):
     """Scores of predicted classes.
 
@@ -31,8 +45,19 @@ def classification_report(labels, predictions):
         dict of float: "accuracy"; "macro_f1", the mean F1 over the classes that occur in either;
         "matthews", Matthews' correlation in [-1, 1], 0 where labels or predictions are all of one
         class.
+
+    Raises:
+        ValueError: for no rows, unequal numbers, or values that are no classes of one kind.
     """
     labels, predictions = paired(labels, predictions)
+    for kinds in ("iub", "U"):
+        if labels.dtype.kind in kinds and predictions.dtype.kind in kinds:
+            break
+    else:
+        raise ValueError(
+            "`labels` and `predictions` must both be integers, or both strings. "
+            f"Received: {labels.dtype} and {predictions.dtype}"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
@@ -86,9 +111,12 @@ def choice_report(labels, predictions, num_choices):
 
     Returns:
         dict of float: "accuracy"; "chance", the accuracy that guessing gives on average.
+
+    Raises:
+        ValueError: for no rows, unequal numbers, or values that are no places of choices.
     """
-    labels, predictions = paired(labels, predictions)
-    labels, num_choices = paired(labels, num_choices)
+    labels, predictions = paired(integers("labels", labels), integers("predictions", predictions))
+    labels, num_choices = paired(labels, integers("num_choices", num_choices))
     if (num_choices <= np.maximum(labels, predictions)).any():
         row = int(np.argmax(num_choices <= np.maximum(labels, predictions)))
         raise ValueError(
@@ -113,8 +141,16 @@ def calibration(confidences, correct, bins=10):
         (counts, mean confidences, accuracies, error): int (bins,); float (bins,) twice, 0 in empty
         bins; float, the expected calibration error, the mean over the answers of the distance
         between accuracy and mean confidence of their bin.
+
+    Raises:
+        ValueError: for no rows, unequal numbers, or values that are not as above.
     """
-    correct, confidences = paired(np.asarray(correct, bool), confidences)
+    check_count("bins", bins)
+    correct, confidences = paired(correct, confidences)
+    if not np.isin(correct, (0, 1)).all():
+        raise ValueError(f"`correct` must be bools. Received: {correct.dtype} values")
+    if confidences.dtype.kind not in "fiub":
+        raise ValueError(f"`confidences` must be numbers. Received: {confidences.dtype} values")
     if not ((confidences >= 0) & (confidences <= 1)).all():
         raise ValueError(
             "`confidences` must lie in [0, 1]. Received: values from "
@@ -133,9 +169,9 @@ def calibration(confidences, correct, bins=10):
 def counted(counts, name):
     """Counts as (V,) float64, or an error."""
     counts = np.asarray(counts, "float64")
-    if counts.ndim != 1 or not (counts >= 0).all() or not counts.sum() > 0:
+    if counts.ndim != 1 or not (counts >= 0).all() or not 0 < counts.sum() < np.inf:
         raise ValueError(
-            f"`{name}` must have shape (V,), no negative value and a sum above 0. "
+            f"`{name}` must have shape (V,), no negative value and a finite sum above 0. "
             f"Received: shape {counts.shape}, sum {counts.sum() if counts.size else 0}"
         )
     return counts

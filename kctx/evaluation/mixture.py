@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from kctx.arguments import check_count, check_number
+
 
 def perplexity(log_probabilities):
     """exp of the mean negative logarithm: float.
@@ -10,11 +12,16 @@ def perplexity(log_probabilities):
         log_probabilities: (N,) natural logarithms of the probability of each word.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are none, or NaN among them.
     """
     logs = np.asarray(log_probabilities, np.float64)
-    if not len(logs):
-        raise ValueError("`log_probabilities` must hold at least one number. Received: none")
+    if logs.ndim != 1 or not len(logs):
+        raise ValueError(
+            "`log_probabilities` must hold at least one number, in the shape (N,). "
+            f"Received: shape {logs.shape}"
+        )
+    if np.isnan(logs).any():
+        raise ValueError(f"`log_probabilities` must be numbers. Received: {_where_nan(logs)}")
     with np.errstate(over="ignore"):
         return float(np.exp(-logs.mean()))
 
@@ -30,8 +37,7 @@ def mixed(first, second, weight=0.5):
         float64 (N,)
     """
     first, second = _checked(first, second)
-    if not 0 <= weight <= 1:
-        raise ValueError(f"`weight` must lie in [0, 1]. Received: weight={weight}")
+    check_number("weight", weight, least=0, most=1)
     with np.errstate(divide="ignore"):
         return np.logaddexp(first + np.log(weight), second + np.log1p(-weight))
 
@@ -47,8 +53,17 @@ def best_mixture_weight(first, second, iterations=50):
 
     Returns:
         float in (0, 1)
+
+    Raises:
+        ValueError: no word is possible in either model, or another argument is not as above.
     """
+    check_count("iterations", iterations)
     first, second = _checked(first, second)
+    if not np.isfinite(np.maximum(first, second)).any():
+        raise ValueError(
+            f"`first` or `second` must give a word a probability. Received: {len(first)} words "
+            "that both exclude"
+        )
     weight = 0.5
     for _ in range(iterations):
         both = mixed(first, second, weight)
@@ -64,4 +79,11 @@ def _checked(first, second):
             "`first` and `second` must be of one shape (N,), N at least 1. "
             f"Received: shapes {first.shape} and {second.shape}"
         )
+    for name, logs in (("first", first), ("second", second)):
+        if np.isnan(logs).any():
+            raise ValueError(f"`{name}` must be numbers. Received: {_where_nan(logs)}")
     return first, second
+
+
+def _where_nan(values):
+    return f"nan in row {int(np.argmax(np.isnan(values)))}"

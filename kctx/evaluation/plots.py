@@ -5,8 +5,11 @@ import math
 
 import numpy as np
 
-from kctx.evaluation.metrics import calibration
+from kctx.evaluation.metrics import calibration, integers
 from kctx.files import whole_file
+
+# With more classes no name and no count in a confusion matrix could be read.
+MOST_NAMED = 60
 
 
 def new_figure(width, height):
@@ -95,6 +98,8 @@ def learning_curves(csv_path, png_path):
 def confusion_matrix(labels, predictions, names, png_path):
     """Draws how often each class was taken for each.
 
+    Of more than `MOST_NAMED` classes the colours alone are drawn, without names and counts.
+
     Args:
         labels: (N,) int, true classes, indices into `names`.
         predictions: (N,) int, predicted classes.
@@ -104,7 +109,7 @@ def confusion_matrix(labels, predictions, names, png_path):
     Returns:
         (C, C) int array; row = true class, column = predicted class.
     """
-    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    labels, predictions = integers("labels", labels), integers("predictions", predictions)
     if labels.ndim != 1 or labels.shape != predictions.shape or not len(labels):
         raise ValueError(
             "`labels` and `predictions` must both have shape (N,), N at least 1. "
@@ -118,16 +123,19 @@ def confusion_matrix(labels, predictions, names, png_path):
             )
     counts = np.zeros((len(names), len(names)), "int64")
     np.add.at(counts, (labels, predictions), 1)
-    size = max(3.5, 0.55 * len(names) + 2)
+    size = max(3.5, 0.55 * len(names) + 2) if len(names) <= MOST_NAMED else 8
     figure = new_figure(size + 1, size)
     axes = figure.add_subplot()
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     image = axes.imshow(shares, vmin=0, vmax=1, cmap="Blues")
     figure.colorbar(image, label="share of the true class")
-    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
-    axes.set_yticks(range(len(names)), names)
     axes.set_xlabel("predicted")
     axes.set_ylabel("true")
+    if len(names) > MOST_NAMED:
+        save(figure, png_path)
+        return counts
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
+    axes.set_yticks(range(len(names)), names)
     for (row, column), count in np.ndenumerate(counts):
         colour = "white" if shares[row, column] > 0.5 else "black"
         axes.text(column, row, str(count), ha="center", va="center", color=colour)

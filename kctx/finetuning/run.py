@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 
 from kctx import convert, heads, presets, training
-from kctx.arguments import check_count
+from kctx.arguments import check_count, check_number
 from kctx.finetuning.report import write_means, write_report
 
 _POOLER_UNUSED = r"Gradients do not exist for variables \['pooler/kernel', 'pooler/bias'\] when"
@@ -31,6 +31,9 @@ def run(options, make_work):
     """
     for name in ("epochs", "seeds"):
         check_count(name, getattr(options, name))
+    check_number("warmup", options.warmup, least=0, most=1)
+    if options.unfreeze_every is not None:
+        check_number("unfreeze_every", options.unfreeze_every, above=0)
     print(training.setup(options.seed, options.dtype).describe())
     runs = {options.seed: options}
     if options.seeds > 1:

@@ -7,7 +7,45 @@ other labels, weighted where there are weights, and 0 where there are none.
 import keras
 from keras import ops
 
-from kctx.layers import best_tags
+from kctx.layers import best_tags, check_range
+
+
+def int_labels(labels, limit=None):
+    """Labels in int32, after a check: see `kctx.layers.check_range`.
+
+    Args:
+        labels: tensor or array.
+        limit: int, or in a compiled graph an int tensor: labels are below it. Default: any are.
+
+    Raises:
+        ValueError: they are fractions, or not below `limit`.
+    """
+    found = keras.backend.standardize_dtype(labels.dtype)
+    if "int" not in found and found != "bool":
+        raise ValueError(f"Labels must be integers. Received: {found}")
+    labels = ops.cast(labels, "int32")
+    if limit is None:
+        return labels
+    # Those below 0 are padding. Checked apart, and joined again so that the loss waits for it.
+    message = f"Labels must be below {limit if isinstance(limit, int) else 'the number of places'}."
+    return ops.where(labels < 0, labels, check_range(ops.maximum(labels, 0), limit, message))
+
+
+@keras.saving.register_keras_serializable("kctx")
+class ClassCrossEntropy(keras.losses.SparseCategoricalCrossentropy):
+    """Mean cross-entropy of logits (B, C) with int labels (B,) in [0, C)."""
+
+    def __init__(self, from_logits=True, name="class_cross_entropy", **kwargs):
+        super().__init__(from_logits=from_logits, name=name, **kwargs)
+
+    def check_labels(self, labels, logits):
+        """int32 labels, after a check of what they must be."""
+        count = logits.shape[-1]
+        message = f"Labels must lie in [0, {count}), the classes."
+        return check_range(int_labels(labels), count, message)
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        return super().__call__(self.check_labels(y_true, y_pred), y_pred, sample_weight)
 
 
 def real_weights(labels, sample_weight=None):
@@ -35,8 +73,12 @@ class PaddedCrossEntropy(keras.losses.Loss):
         self.class_axis = class_axis
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        labels = ops.cast(y_true, "int32")
+        labels = int_labels(y_true, ops.shape(y_pred)[self.class_axis])
         return super().__call__(labels, y_pred, real_weights(labels, sample_weight))
+
+    def check_labels(self, labels, logits):
+        """Raises a `ValueError` on labels that cannot be, where shapes tell."""
+        int_labels(labels, logits.shape[self.class_axis])
 
     def call(self, y_true, y_pred):
         labels = ops.maximum(ops.cast(y_true, "int32"), 0)
@@ -96,11 +138,15 @@ class CRFLoss(keras.losses.Loss):
         self.head = head
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        labels = ops.cast(y_true, "int32")
+        labels = int_labels(y_true)
         words = ops.sum(real_weights(labels), axis=1)  # (B,)
         if sample_weight is not None:
             words = words * ops.cast(sample_weight, "float32")
         return super().__call__(labels, y_pred, words)
+
+    def check_labels(self, labels, logits):
+        """Raises a `ValueError` on labels that are no tags."""
+        int_labels(labels, logits.shape[-1])
 
     def call(self, y_true, y_pred):
         if self.head is None:
@@ -146,8 +192,12 @@ class AntecedentLoss(keras.losses.Loss):
         super().__init__(name=name, **{"reduction": "mean_with_sample_weight", **kwargs})
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        labels = ops.cast(y_true, "int32")
+        labels = int_labels(y_true)
         return super().__call__(labels, y_pred, real_weights(labels, sample_weight))
+
+    def check_labels(self, labels, scores):
+        """Raises a `ValueError` on labels that are no integers."""
+        int_labels(labels)
 
     def call(self, y_true, y_pred):
         gold = gold_antecedents(ops.cast(y_true, "int32"))

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kctx.arguments import check_count, check_number
 from kctx.heads.losses import AntecedentAccuracy, AntecedentLoss
 from kctx.layers import Dropout, at_positions, truncated_normal
 
@@ -71,8 +72,8 @@ class MentionRanker(keras.layers.Layer):
     def __init__(self, hidden_dim=150, feature_dim=20, dropout=0.2, **kwargs):
         super().__init__(**kwargs)
         for name, value in (("hidden_dim", hidden_dim), ("feature_dim", feature_dim)):
-            if value < 1:
-                raise ValueError(f"`{name}` must be at least 1. Received: {value}")
+            check_count(name, value)
+        check_number("dropout", dropout, least=0, most=1)
         self.hidden_dim = hidden_dim
         self.feature_dim = feature_dim
         self.dropout = dropout

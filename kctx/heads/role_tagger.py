@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kctx.arguments import check_count
 from kctx.heads.tagger import Tagger
 from kctx.layers import at_positions, truncated_normal
 
@@ -34,6 +35,8 @@ class RoleTagger(Tagger):
         self, num_tags, indicator_dim=10, hidden_dim=300, dropout=0.1, allowed=None, **kwargs
     ):
         super().__init__(num_tags, dropout=dropout, allowed=allowed, **kwargs)
+        for name, value in (("indicator_dim", indicator_dim), ("hidden_dim", hidden_dim)):
+            check_count(name, value)
         self.indicator_dim = indicator_dim
         self.hidden_dim = hidden_dim
 

@@ -2,6 +2,8 @@
 
 import keras
 
+from kctx.arguments import check_count, check_number
+from kctx.heads.losses import ClassCrossEntropy
 from kctx.layers import Dropout, Pooling, truncated_normal
 
 
@@ -28,8 +30,8 @@ class Classifier(keras.layers.Layer):
 
     def __init__(self, num_classes, dropout=0.1, pooling=None, **kwargs):
         super().__init__(**kwargs)
-        if num_classes < 1:
-            raise ValueError(f"`num_classes` must be at least 1. Received: {num_classes}")
+        check_count("num_classes", num_classes)
+        check_number("dropout", dropout, least=0, most=1)
         if pooling not in (None, "pooled", "cls", "mean", "max"):
             raise ValueError(
                 f'`pooling` must be "pooled", "cls", "mean" or "max". Received: {pooling!r}'
@@ -40,7 +42,7 @@ class Classifier(keras.layers.Layer):
 
     def output_loss(self):
         """The loss of the logits: mean cross-entropy with int labels (B,)."""
-        return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        return ClassCrossEntropy()
 
     def output_metrics(self):
         """Metrics to watch while training."""

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kctx.arguments import check_number
 from kctx.heads.losses import PaddedAccuracy, PaddedCrossEntropy
 from kctx.layers import Dropout, truncated_normal
 
@@ -31,6 +32,7 @@ class Span(keras.layers.Layer):
 
     def __init__(self, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
+        check_number("dropout", dropout, least=0, most=1)
         self.dropout = dropout
 
     def extra_inputs(self):

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from kctx.arguments import check_count, check_number
 from kctx.heads.losses import CRFLoss, PaddedAccuracy, PaddedCrossEntropy, TagAccuracy
 from kctx.layers import (
     CRF,
@@ -40,8 +41,8 @@ class Tagger(keras.layers.Layer):
 
     def __init__(self, num_tags, dropout=0.1, allowed=None, **kwargs):
         super().__init__(**kwargs)
-        if num_tags < 1:
-            raise ValueError(f"`num_tags` must be at least 1. Received: {num_tags}")
+        check_count("num_tags", num_tags)
+        check_number("dropout", dropout, least=0, most=1)
         self.num_tags = num_tags
         self.dropout = dropout
         self.allowed = check_allowed(allowed, num_tags)

@@ -88,6 +88,7 @@ def _checked(model, step):
             batches = list(itertools.islice(iterator, model.steps_per_execution))
             for batch in batches:
                 model.check_inputs(_named_inputs(model, batch))
+                _check_labels(model, batch)
         except BaseException:
             _put_back(model, state)
             raise
@@ -103,6 +104,14 @@ def _named_inputs(model, batch):
         return inputs
     names = [tensor.name for tensor in model.inputs]
     return dict(zip(names, keras.tree.flatten(inputs), strict=False))
+
+
+def _check_labels(model, batch):
+    """Has the loss check the labels, if it can."""
+    _, labels, _ = keras.utils.unpack_x_y_sample_weight(batch)
+    check = getattr(getattr(model, "loss", None), "check_labels", None)
+    if check is not None and labels is not None:
+        check(labels, model.output)
 
 
 def _put_back(model, state):

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from kctx.arguments import check_count
+from kctx.layers.id_check import check_ids
 from kctx.layers.tag_chains import (
     check_allowed,
     log_partition,
@@ -37,8 +39,7 @@ class CRF(keras.layers.Layer):
     def __init__(self, num_tags, allowed=None, **kwargs):
         # Weights are read in float32 under any policy.
         super().__init__(autocast=False, **kwargs)
-        if num_tags < 1:
-            raise ValueError(f"`num_tags` must be at least 1. Received: {num_tags}")
+        check_count("num_tags", num_tags)
         self.num_tags = num_tags
         self.allowed = check_allowed(allowed, num_tags)
 
@@ -68,7 +69,8 @@ class CRF(keras.layers.Layer):
         """
         mask = _or_all(mask, emissions)
         weights = self._weights()
-        tags = ops.cast(tags, "int32")
+        tags = ops.where(mask, ops.cast(tags, "int32"), 0)
+        tags = check_ids("tags", tags, self.num_tags, "transition")
         score = path_score(emissions, tags, mask, *weights)
         return score - log_partition(emissions, mask, *weights)
 

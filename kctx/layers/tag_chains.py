@@ -17,14 +17,17 @@ from kctx.layers.scan_states import look_up, scan_states
 _BROKEN = 1e4
 
 
+def finite(emissions):
+    """Emissions in float32; infinite ones, as of tags that are ruled out, become finite."""
+    return ops.clip(ops.cast(emissions, "float32"), -1e30, 1e30)
+
+
 def time_major(emissions, mask):
     """Emissions (B, W, C) and the mask as float32 (W + 2, B, C) and (W + 2, B, 1).
 
     The two steps more are padding, so that there is a first one and one after it in any case.
-    Infinite emissions, as of tags that are ruled out, become finite.
     """
-    emissions = ops.clip(ops.cast(emissions, "float32"), -1e30, 1e30)
-    emissions = ops.where(ops.expand_dims(mask, -1), emissions, 0.0)
+    emissions = ops.where(ops.expand_dims(mask, -1), finite(emissions), 0.0)
     emissions = ops.pad(ops.transpose(emissions, (1, 0, 2)), ((0, 2), (0, 0), (0, 0)))
     real = ops.pad(ops.cast(ops.transpose(mask), "float32"), ((0, 2), (0, 0)))
     return emissions, ops.expand_dims(real, -1)
@@ -85,7 +88,7 @@ def _backward_step(beta, inputs, constants):
 
 def path_score(emissions, tags, mask, transitions, start, end):
     """The score of given tags, int (B, W), at real steps: (B,); 0 for a row without any."""
-    emissions, real = ops.cast(emissions, "float32"), ops.cast(mask, "float32")  # (B, W)
+    emissions, real = finite(emissions), ops.cast(mask, "float32")  # (B, W, C), (B, W)
     tags = ops.where(mask, tags, 0)
     picked = ops.take_along_axis(emissions, ops.expand_dims(tags, -1), axis=2)[..., 0]  # (B, W)
     picked = ops.where(mask, picked, 0.0)
@@ -121,6 +124,8 @@ def viterbi(emissions, mask, transitions, start, end, allowed=None):
         tags int32 (B, W), 0 at padding; their score, float32 (B,)
     """
     mask = ops.cast(mask, "bool")
+    if emissions.shape[0] == 0:  # of which torch takes no maximum
+        return ops.zeros(ops.shape(mask), "int32"), ops.zeros((0,), "float32")
     x, real = time_major(emissions, mask)
     moves, first, last = transitions, start, end
     if allowed is not None:

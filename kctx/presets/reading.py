@@ -1,18 +1,30 @@
 """Reads a preset folder."""
 
+import re
 from pathlib import Path
 
+import h5py
 import keras
+import tensorflow as tf
 
 from kctx import heads, models, objectives, preprocessors
 from kctx.files import read_json
 from kctx.presets.task import check_preprocessor, check_task
 from kctx.presets.text_model import TextModel
-from kctx.presets.writing import FORMAT_VERSION
+from kctx.presets.writing import FILES, FORMAT_VERSION
 from kctx.tasks import make_task
 from kctx.weights import load_weights
 
 REGISTERED = (heads, models, objectives)  # imported so that Keras knows their classes
+
+# Sizes of tables and numbers of layers, each of which makes at least as many numbers.
+_SIZE = re.compile(
+    r'"(\w+_dim|\w+_size|max_sequence_length|num_layers|num_classes|num_tags)": *(\d+)'
+)
+_CANNOT_BUILD = (
+    *(ValueError, TypeError, KeyError, AttributeError, ArithmeticError, IndexError),
+    *(RuntimeError, MemoryError, tf.errors.OpError),  # of more memory than there is
+)
 
 
 def load(folder, dtype=None):
@@ -37,19 +49,23 @@ def load(folder, dtype=None):
     absent = [name for name in ("config.json", "model.weights.h5") if not (folder / name).is_file()]
     if absent:
         raise FileNotFoundError(f"The preset {folder} lacks {', '.join(absent)}")
+    metadata = {}
     if (folder / "metadata.json").is_file():
-        version = read_json(folder / "metadata.json").get("format_version", FORMAT_VERSION)
-        if version > FORMAT_VERSION:
-            raise ValueError(
-                f"The preset {folder} was written by a newer kctx: its layout has version "
-                f"{version}, known are versions up to {FORMAT_VERSION}."
-            )
+        metadata = read_json(folder / "metadata.json")
+        _check_metadata(folder, metadata)
+    _check_sizes(folder)
     model = _build(folder / "config.json", dtype)
     load_weights(model, folder / "model.weights.h5")
     preprocessor = None
     if (folder / "preprocessor.json").is_file():
         preprocessor = preprocessors.load(folder)
         check_preprocessor(model, preprocessor)
+        written = metadata.get("vocabulary_size", preprocessor.tokenizer.vocabulary_size)
+        if preprocessor.tokenizer.vocabulary_size != written:
+            raise ValueError(
+                f"The vocabulary in {folder} is not whole: it has "
+                f"{preprocessor.tokenizer.vocabulary_size} entries, {written} were written."
+            )
     stored = {}
     if (folder / "task.json").is_file():
         stored = read_json(folder / "task.json")
@@ -61,6 +77,42 @@ def load(folder, dtype=None):
     except (ValueError, TypeError) as error:
         raise ValueError(f"{folder / 'task.json'} does not fit the model: {error}") from error
     return TextModel(model, preprocessor, task, labels, options)
+
+
+def _check_metadata(folder, metadata):
+    """Raises unless the layout is known, and the files that were written are there."""
+    version = metadata.get("format_version", FORMAT_VERSION)
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise ValueError(
+            f"`format_version` in {folder / 'metadata.json'} must be an integer. "
+            f"Received: {version!r}"
+        )
+    if version > FORMAT_VERSION:
+        raise ValueError(
+            f"The preset {folder} was written by a newer kctx: its layout has version "
+            f"{version}, known are versions up to {FORMAT_VERSION}."
+        )
+    files = metadata.get("files") or []
+    absent = [name for name in files if name in FILES and not (folder / name).is_file()]
+    if absent:
+        raise FileNotFoundError(f"The preset {folder} lacks {', '.join(absent)}")
+
+
+def _check_sizes(folder):
+    """Raises a `ValueError` on a size that no weights in the file can have.
+
+    So a broken configuration asks for no memory beyond all bounds.
+    """
+    if not h5py.is_hdf5(folder / "model.weights.h5"):
+        raise ValueError(f"{folder / 'model.weights.h5'} is not a whole file of weights.")
+    most = (folder / "model.weights.h5").stat().st_size
+    text = (folder / "config.json").read_text(encoding="utf-8", errors="replace")
+    for name, number in _SIZE.findall(text):
+        if len(number) > 18 or int(number) > most:
+            raise ValueError(
+                f"`{name}` in {folder / 'config.json'} must fit to the {most:,} bytes of "
+                f"model.weights.h5. Received: {number[:40]}"
+            )
 
 
 def _build(path, dtype):
@@ -75,7 +127,7 @@ def _build(path, dtype):
         _replace_policy(config, _policy(config), keras.dtype_policies.get(dtype))
     try:
         return keras.saving.deserialize_keras_object(config, safe_mode=True)
-    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, IndexError) as error:
+    except _CANNOT_BUILD as error:
         raise ValueError(f"Cannot build the model of {path}: {error}") from error
 
 

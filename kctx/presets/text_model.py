@@ -1,13 +1,14 @@
 """A model that takes raw text."""
 
 import itertools
+from collections.abc import Iterable
 
 import numpy as np
 
 from kctx.arguments import check_count
 from kctx.heads import encoder_of
 from kctx.presets.progress import tracked
-from kctx.presets.task import find_encoder
+from kctx.presets.task import check_task, find_encoder
 from kctx.presets.writing import save
 from kctx.tasks import Embedding, WordEmbedding, make_task
 from kctx.tasks.batches import axis_sizes, run_rows, stacked
@@ -141,7 +142,7 @@ class TextModel:
         Raises:
             ValueError, TypeError, FloatingPointError: as of `predict`.
         """
-        texts = _listed(texts)
+        texts = _listed(texts, "texts")
         task = self._embedding(Embedding, pooling=pooling)
         task.check([texts])
         found = np.zeros((len(texts), task.model.output.shape[-1]), "float32")
@@ -218,7 +219,8 @@ class TextModel:
             **options: in place of those of the model.
 
         Raises:
-            ValueError: there is no task, or no preprocessor; unknown options.
+            ValueError: there is no task, or no preprocessor; unknown options; a task or labels
+                that are not the model's.
         """
         if self.task is None or self.preprocessor is None:
             raise ValueError(
@@ -229,7 +231,8 @@ class TextModel:
         parts = (self.task, self.model, self.preprocessor, self.labels)
         key = (*map(id, parts), repr(sorted(options.items())))
         if key not in self._made:
-            self._made[key] = make_task(*parts, options)
+            task, labels = check_task(self.model, self.task, self.labels)
+            self._made[key] = make_task(task, self.model, self.preprocessor, labels, options)
         return self._made[key]
 
     def _embedding(self, kind, **options):
@@ -261,7 +264,7 @@ class TextModel:
         if missing:
             raise TypeError(f"{self.task} needs `{'` and `'.join(missing)}`.")
         first = next(iter(given))
-        columns = {key: _listed(value) for key, value in given.items()}
+        columns = {key: _listed(value, key) for key, value in given.items()}
         if isinstance(given[first], (str, bytes)):
             # Of one request, a part that is a list itself is given as it is.
             for field in task.fields.values():
@@ -302,9 +305,13 @@ def _chunks(task, requests, batch_size):
         start += len(chunk)
 
 
-def _listed(column):
+def _listed(column, name):
     """A column as a list; what is one str or int by itself becomes a list of one."""
-    return [column] if isinstance(column, (str, bytes, int)) else list(column)
+    if isinstance(column, (str, bytes, int)):
+        return [column]
+    if isinstance(column, dict) or not isinstance(column, Iterable):
+        raise TypeError(f"`{name}` must be a list. Received: {column!r}")
+    return list(column)
 
 
 def _is_of_one(column, field):

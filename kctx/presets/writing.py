@@ -67,6 +67,7 @@ def save(folder, model, preprocessor=None, task=None, labels=None, options=None)
         save_weights(model, new / "model.weights.h5")
         if preprocessor is not None:
             preprocessor.save(new)
+            metadata["vocabulary_size"] = preprocessor.tokenizer.vocabulary_size
         if task is not None:
             more = {"options": options} if options else {}
             write_json(new / "task.json", {"task": task, "labels": labels, **more})

@@ -11,7 +11,7 @@ from kctx.tasks.task import Task, as_python
 from kctx.tasks.word_rows import (
     FIELDS,
     OPTIONS,
-    check_split,
+    check_options,
     word_rows,
     word_signature,
     word_tensor,
@@ -60,7 +60,7 @@ class Coreference(Task):
 
     def __init__(self, model, preprocessor, labels=None, **options):
         super().__init__(model, preprocessor, labels, **options)
-        check_split(self.split)
+        check_options(self.split, self.stride)
 
     @property
     def inputs(self):

@@ -2,10 +2,13 @@
 
 import tensorflow as tf
 
+from kctx.arguments import check_count, check_number
 from kctx.preprocessors import ModelInput
 from kctx.preprocessors.span_windows import span_windows, valid
 from kctx.tasks.field import Field
 from kctx.tasks.task import Task
+
+MOST_TOKENS = 1 << 30  # more than any row has
 
 
 class Span(Task):
@@ -56,10 +59,10 @@ class Span(Task):
 
     def __init__(self, model, preprocessor, labels=None, **options):
         super().__init__(model, preprocessor, labels, **options)
-        if self.max_answer_length < 1:
-            raise ValueError(
-                f"`max_answer_length` must be at least 1. Received: {self.max_answer_length}"
-            )
+        for option in ("stride", "question_length", "max_answer_length"):
+            check_count(option, getattr(self, option))
+        if self.no_answer_threshold is not None:
+            check_number("no_answer_threshold", self.no_answer_threshold)
 
     @property
     def inputs(self):
@@ -131,7 +134,8 @@ class Span(Task):
         null = tf.math.unsorted_segment_min(tf.reduce_sum(logits[:, 0], -1), index, size)  # (B,)
 
         # spans[n, t, a] begins at t and has a + 1 tokens.
-        lengths = tf.range(self.max_answer_length)
+        longest = tf.minimum(min(self.max_answer_length, MOST_TOKENS), tf.shape(mask)[1])
+        lengths = tf.range(longest)
         places = tf.range(tf.shape(mask)[1])[:, None] + lengths  # (T, A)
         inside = places < tf.shape(mask)[1]
         places = tf.where(inside, places, 0)
@@ -152,8 +156,8 @@ class Span(Task):
         window = tf.where(best == tf.gather(highest, index), tf.range(tf.size(index)), 1 << 30)
         window = tf.math.unsorted_segment_min(window, index, size)  # (B,)
         place = tf.argmax(tf.gather(per_window, window), axis=1, output_type=tf.int32)
-        first = place // self.max_answer_length
-        last = first + place % self.max_answer_length
+        first = place // longest
+        last = first + place % longest
         none = highest < -1e8
         if self.no_answer_threshold is not None:
             none |= null - highest > self.no_answer_threshold

@@ -16,7 +16,7 @@ from kctx.tasks.word_rows import (
     INPUTS,
     LONG_TEXTS,
     OPTIONS,
-    check_split,
+    check_options,
     of_words,
     word_rows,
     word_signature,
@@ -64,7 +64,7 @@ class Tagging(Task):
 
     def __init__(self, model, preprocessor, labels=None, **options):
         super().__init__(model, preprocessor, labels, **options)
-        check_split(self.split)
+        check_options(self.split, self.stride)
         self.head = head_of(model)
         self._decoder = None
         self.takes_predicates = "predicate_indicator" in model.input
@@ -94,6 +94,10 @@ class Tagging(Task):
         for index, predicate in enumerate(more[0] if more else (), first):
             if isinstance(predicate, bool) or not isinstance(predicate, int):
                 raise TypeError(f"`predicates[{index}]` must be an int. Received: {predicate!r}")
+            if not 0 <= predicate < 2**31:
+                raise ValueError(
+                    f"`predicates[{index}]` must be the number of a word. Received: {predicate}"
+                )
         return word_signature(texts, first)
 
     def tensors(self, columns):
@@ -105,6 +109,8 @@ class Tagging(Task):
         windows, state = word_rows(self.preprocessor, signature, texts, self.split, self.stride)
         inputs = windows.inputs
         if predicates:
+            if tf.executing_eagerly():
+                check_predicates(predicates[0].numpy(), state["words"].row_lengths().numpy())
             here = tf.gather(predicates[0], windows.sentence_index) - windows.word_starts  # (N,)
             column = tf.range(tf.shape(inputs["word_mask"])[1])[None]
             inputs["predicate_indicator"] = tf.cast(column == here[:, None], tf.int32)
@@ -232,6 +238,16 @@ class Tagging(Task):
         tags, scores = _Decoding(self.decode, self.head)(logits, mask)
         inputs = {"logits": logits, "word_mask": mask}
         return functional(inputs, {"tags": tags, "scores": scores}, self.model, "decoder")
+
+
+def check_predicates(predicates, word_counts):
+    """Raises a `ValueError` unless each is a word of its text. Without words nothing is tagged."""
+    for predicate, count in zip(predicates.tolist(), word_counts.tolist(), strict=True):
+        if count and not 0 <= predicate < count:
+            raise ValueError(
+                f"`predicates` must be numbers of words, from 0. Received: {predicate} of a text "
+                f"of {count} words"
+            )
 
 
 class _Decoding(keras.layers.Layer):

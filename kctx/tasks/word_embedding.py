@@ -16,7 +16,7 @@ from kctx.tasks.word_rows import (
     INPUTS,
     LONG_TEXTS,
     OPTIONS,
-    check_split,
+    check_options,
     of_words,
     word_rows,
     word_signature,
@@ -46,7 +46,7 @@ class WordEmbedding(Task):
         super().__init__(model, preprocessor, labels, **options)
         check_choice("pooling", self.pooling, POOLINGS)
         check_choice("layers", self.layers, LAYERS)
-        check_split(self.split)
+        check_options(self.split, None)
         encoder = encoder_of(model)
         inputs = dict(encoder.input)
         starts = keras.Input((None,), dtype="int32", name="word_positions")

@@ -6,7 +6,7 @@ into windows; what is said of a word comes from the window where it has most con
 
 import tensorflow as tf
 
-from kctx.arguments import check_choice
+from kctx.arguments import check_choice, check_count
 from kctx.preprocessors import ModelInput
 from kctx.preprocessors.span_windows import valid
 from kctx.preprocessors.text_words import SPLITS, TextWords, text_words
@@ -31,9 +31,11 @@ INPUTS = {
 }
 
 
-def check_split(split):
-    """Raises unless it is one of `SPLITS`."""
+def check_options(split, stride):
+    """Raises a `ValueError` unless they can be options."""
     check_choice("split", split, SPLITS)
+    if stride is not None:
+        check_count("stride", stride)
 
 
 def word_signature(texts, first=0):

@@ -1,6 +1,6 @@
 """The exponential moving average of the weights."""
 
-from kctx.arguments import check_count
+from kctx.arguments import check_count, check_number
 from kctx.training.averaged_weights import AveragedWeights
 
 
@@ -18,7 +18,8 @@ class ExponentialMovingAverage(AveragedWeights):
 
     def __init__(self, decay=0.999, every=1, warmup=True):
         super().__init__()
-        if not 0 <= decay < 1:
+        check_number("decay", decay, least=0)
+        if decay >= 1:
             raise ValueError(f"`decay` must be in [0, 1). Received: decay={decay}")
         check_count("every", every)
         self.decay, self.every, self.warmup = decay, every, warmup

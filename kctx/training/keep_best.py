@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from kctx.arguments import check_count
+from kctx.arguments import check_count, check_number
 from kctx.files import read_json, write_json
 from kctx.training.step_callback import StepCallback
 
@@ -27,8 +27,7 @@ class KeepBest(StepCallback):
         super().__init__()
         if patience is not None:
             check_count("patience", patience)
-        if not 0 <= min_gain < math.inf:
-            raise ValueError(f"`min_gain` must be at least 0. Received: min_gain={min_gain}")
+        check_number("min_gain", min_gain, least=0)
         self.path = Path(path)
         self.evaluate = evaluate
         self.save = save
@@ -42,7 +41,7 @@ class KeepBest(StepCallback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.sync()
-        metrics = self.evaluate()
+        metrics = numbers_of(self.evaluate())
         if self._is_better(metrics):
             self.best = {**metrics, "step": self.step}
             self.save()
@@ -66,3 +65,16 @@ class KeepBest(StepCallback):
     def is_over(self):
         self.on_train_begin()
         return self.best is not None and self._is_exhausted()
+
+
+def numbers_of(metrics):
+    """The metrics as dict of float, which JSON can hold, or a `ValueError`."""
+    try:
+        found = {name: float(value) for name, value in metrics.items()}
+    except (AttributeError, TypeError, ValueError):
+        found = {}
+    if not found:
+        raise ValueError(
+            f"`evaluate` must give a dict of numbers, one at least. Received: {metrics!r}"
+        )
+    return found

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import keras
 
+from kctx.arguments import check_number, check_pattern
+
 _BLOCK = r"(?:^|/)block_(\d+)/"
 _EMBEDDING = r"embedding"
 
@@ -38,6 +40,10 @@ def layer_groups(model, block=_BLOCK, embedding=_EMBEDDING):
     Raises:
         ValueError: there is only one group, so nothing to tell apart.
     """
+    check_pattern("block", block)
+    check_pattern("embedding", embedding)
+    if re.compile(block).groups < 1:
+        raise ValueError(f"`block` must have a group for the number. Received: block={block!r}")
     groups = {}
     for variable in model.trainable_variables:
         if found := re.search(block, variable.path):
@@ -76,10 +82,9 @@ def layerwise_rates(model, decay=0.95, patterns=None, groups=None):
         list of float, one for each of `model.trainable_variables`.
 
     Raises:
-        ValueError: `decay` is out of range, or a pattern is found nowhere.
+        ValueError: `decay` or a factor is out of range, or a pattern is none or found nowhere.
     """
-    if not 0 < decay <= 1:
-        raise ValueError(f"`decay` must be in (0, 1]. Received: decay={decay}")
+    check_number("decay", decay, above=0, most=1)
     groups = layer_groups(model) if groups is None else groups
     factor_of = {
         id(variable): decay ** (len(groups) - 1 - depth)
@@ -88,7 +93,11 @@ def layerwise_rates(model, decay=0.95, patterns=None, groups=None):
     }
     variables = model.trainable_variables
     factors = [factor_of.get(id(variable), 1.0) for variable in variables]
+    if patterns is not None and not isinstance(patterns, dict):
+        raise ValueError(f"`patterns` must be a dict. Received: patterns={patterns!r}")
     for pattern, factor in reversed((patterns or {}).items()):
+        check_pattern("patterns", pattern)
+        check_number(f"patterns[{pattern!r}]", factor, least=0)
         places = [i for i, variable in enumerate(variables) if re.search(pattern, variable.path)]
         if not places:
             raise ValueError(

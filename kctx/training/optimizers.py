@@ -6,6 +6,7 @@ import re
 import keras
 from keras import ops
 
+from kctx.arguments import check_pattern
 from kctx.training.fused_updates import FUSED_UPDATES
 
 
@@ -93,8 +94,12 @@ class AdamW(keras.optimizers.Optimizer):
         self.bias_correction = bias_correction
         self.clip_norm = clip_norm
         self.exclude = (exclude,) if isinstance(exclude, str) else tuple(exclude)
+        for pattern in self.exclude:
+            check_pattern("exclude", pattern)
         self.fused = fused
         if isinstance(rates, dict):
+            for pattern in rates:
+                check_pattern("rates", pattern)
             rates = {pattern: float(factor) for pattern, factor in rates.items()}
         elif rates is not None:
             rates = [float(factor) for factor in rates]

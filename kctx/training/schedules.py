@@ -1,6 +1,7 @@
 """Learning rate schedules of the papers."""
 
 import math
+import numbers
 
 import keras
 from keras import ops
@@ -30,13 +31,13 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, peak, warmup_steps, total_steps):
         super().__init__()
-        if not 0 < peak < math.inf:
+        if not _is_number(peak) or not peak > 0:
             raise ValueError(f"`peak` must be finite and greater than 0. Received: peak={peak}")
-        if warmup_steps != int(warmup_steps) or warmup_steps < 0:
+        if not _is_number(warmup_steps) or warmup_steps % 1 or warmup_steps < 0:
             raise ValueError(
                 f"`warmup_steps` must be an integer of at least 0. Received: {warmup_steps}"
             )
-        if total_steps != int(total_steps) or total_steps <= warmup_steps:
+        if not _is_number(total_steps) or total_steps % 1 or total_steps <= warmup_steps:
             raise ValueError(
                 "`total_steps` must be an integer greater than `warmup_steps`. "
                 f"Received: total_steps={total_steps}, warmup_steps={warmup_steps}"
@@ -61,3 +62,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
             "warmup_steps": self.warmup_steps,
             "total_steps": self.total_steps,
         }
+
+
+def _is_number(value):
+    return isinstance(value, numbers.Real) and math.isfinite(value)

@@ -207,3 +207,20 @@ def test_errors(saved, tmp_path, capsys, monkeypatch):
     with pytest.raises(FileNotFoundError):
         run("predict", tmp_path / "none", texts)
     assert keras.backend.backend() == "tensorflow"
+
+
+@pytest.mark.parametrize("facts", ["[]", "{}", '{"signatures": {"a": {"inputs": {"x": {}}}}}'])
+def test_a_broken_export_is_said_in_a_line(facts, tmp_path, capsys):
+    folder = tmp_path / "assets.extra"
+    folder.mkdir()
+    write(folder / "signature.json", facts)
+    with pytest.raises(SystemExit):
+        run("info", tmp_path)
+    assert "signature.json" in capsys.readouterr().err
+
+
+def test_vectors_for_no_token(tmp_path, capsys):
+    source = write(tmp_path / "a.vec", "2 2\na 1 2\nb 3 4\n")
+    with pytest.raises(SystemExit):
+        run("convert", source, tmp_path / "p", "--sequence-length", "0")
+    assert "`sequence_length` must be an integer of at least 1" in capsys.readouterr().err

@@ -1,10 +1,18 @@
 """Raw files to requests."""
 
+import gzip
 import io
 
 import pytest
 
-from kctx_cli.requests import format_of, opened, parsed_options, read_requests, written
+from kctx_cli.requests import (
+    check_output,
+    format_of,
+    opened,
+    parsed_options,
+    read_requests,
+    written,
+)
 
 pytestmark = pytest.mark.once
 
@@ -103,3 +111,22 @@ def test_options():
 def test_errors(content, format, options, message):
     with pytest.raises(ValueError, match=message):
         read(content, format, **options)
+
+
+def test_packed_files_and_files_that_are_no_text(tmp_path):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress("\ufeffé\nb\n".encode()))
+    with opened(path) as file:
+        assert list(file) == ["é\n", "b\n"]
+    path.write_bytes("a\n".encode("utf-16"))
+    with pytest.raises(ValueError, match="a.txt.gz begins like UTF-16"), opened(path):
+        pass
+
+
+def test_the_input_is_not_written_over(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises(ValueError, match="--output must not be the file that is read"):
+        check_output(path, path)
+    check_output(path, tmp_path / "new.jsonl")
+    check_output("-", "-")

@@ -201,3 +201,29 @@ def test_real_sets(kctx_data, name, format, rows, counts):
     examples = read_choices(kctx_data / name, format)
     assert len(examples) == rows and {len(answers) for answers in examples.answers} == counts
     assert all(context.strip() for context in examples.contexts)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Wet &amp; cold", "Wet &foo; cold", "line 5: the entity &foo; is not known"),
+        ("<p>P.</p>", "<p>P <b>is</b> it.</p>", "line 8: <b> is too deep within an <item>"),
+    ],
+)
+def test_xml_of_which_text_would_be_lost_is_refused(tmp_path, old, new, message):
+    path = tmp_path / "copa.xml"
+    assert old in COPA
+    path.write_text(COPA.replace(old, new), encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_choices(path, "copa")
+
+
+def test_a_question_that_is_no_text(tmp_path):
+    with pytest.raises(ValueError, match="the question must be a text. Received: False"):
+        read_choices(lines(tmp_path / "a.jsonl", item(question=False)))
+
+
+def test_lines_of_old_macs(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"context\r1\ra\rb\rc\rd\r")
+    assert read_choices(path, "hellaswag").answers == [["a", "b", "c", "d"]]

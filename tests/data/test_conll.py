@@ -150,3 +150,32 @@ def test_real_sets(kctx_data, name, scheme, sentences, words, tags):
     assert len(found) == sentences and sum(map(len, found.words)) == words
     assert len(found.tag_names) == tags
     assert found.report["repaired"] == (4 if "resume_ner/train" in name else 0)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_on_any_system(tmp_path, end):
+    path = write(tmp_path / "a.txt", end.join(["a O", "b B-X", "", "c\x0bd O", ""]))
+    sentences = read_conll(path, scheme="BIO")
+    assert sentences.words == [["a", "b"], ["c\x0bd"]] and sentences.lines == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"word_column": None}, "`word_column` must be the number of a column. Received: .*None"),
+        ({"word_column": True}, "`word_column` must be the number of a column"),
+        ({"tag_column": "1"}, "`tag_column` must be the number of a column. Received: .*'1'"),
+        ({"tag_names": ["O", "O"]}, r"`tag_names` must be .* Received: \['O', 'O'\]"),
+        ({"tag_names": "O"}, "`tag_names` must be a list of different names. Received: 'O'"),
+    ],
+)
+def test_arguments_that_are_none(tmp_path, options, message):
+    path = write(tmp_path / "a.txt", "a O\n")
+    with pytest.raises(ValueError, match=message):
+        read_conll(path, **options)
+
+
+def test_every_must_be_an_integer(tmp_path):
+    sentences = read_conll(write(tmp_path / "a.txt", "a O\n\nb O\n\nc O\n"))
+    with pytest.raises(ValueError, match=r"`every` must lie in \[2, 3\].*Received: 2.5"):
+        sentences.split(2.5)

@@ -367,3 +367,30 @@ def test_real_preprocessor_and_pairs(kctx_data):
     expected = preprocessor(chosen.texts, chosen.pairs)
     assert all((x[name].numpy() == expected[name].numpy()).all() for name in expected)
     assert y.numpy().tolist() == chosen.labels
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
+def test_lines_end_as_on_any_system(tmp_path, name, end):
+    tab = "\t" if name == "a.tsv" else ","
+    path = write(
+        tmp_path / name, "".join(f"{text}{tab}{i % 2}{end}" for i, text in enumerate("abc"))
+    )
+    found = read_examples(path, 0, None, 1)
+    assert found.texts == ["a", "b", "c"] and found.labels == [0, 1, 0] and found.lines == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"text": True}, "`text` must be the name or the number of a column. Received: text=True"),
+        ({"text": None}, "`text` must be the name or the number"),
+        ({"label": 0.5}, "`label` must be the name or the number of a column. Received: label=0.5"),
+        ({"label_names": 5}, "`label_names` must be a list of different names. Received: 5"),
+        ({"label": 1, "regression": True}, "must be a finite number. Received: '1_0'"),
+    ],
+)
+def test_arguments_and_numbers_that_are_none(tmp_path, options, message):
+    path = write(tmp_path / "a.tsv", "a\t1_0\nb\t2\n")
+    with pytest.raises(ValueError, match=message):
+        read_examples(path, header=False, **options)

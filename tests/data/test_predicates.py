@@ -108,3 +108,11 @@ def test_stream_marks_the_predicate_in_every_window(tmp_path):
     assert any("B-V" not in names for names in seen)  # a window without its predicate
     other = TaggingStream(found.take([1, 0, 2]), preprocessor)
     assert other.fingerprint()["examples"] != stream.fingerprint()["examples"]
+
+
+def test_columns_that_are_none(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a see (V*)\n", encoding="utf-8")
+    for column in (None, "1", 1.5):
+        with pytest.raises(ValueError, match="`predicate_column` must be the number of a column"):
+            read_predicates(path, column)

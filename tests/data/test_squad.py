@@ -191,3 +191,13 @@ def test_real_sets(kctx_data):
     found = sum(len(answers) for answers in chinese.answers)
     assert (given, given - found) == (4752, 135)
     assert len(read_squad(path, realign=True)) == 1584
+
+
+def test_numbers_without_end_and_flags_that_are_none(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"data": ' + "9" * 5000 + "}", encoding="utf-8")
+    with pytest.raises(ValueError, match="a.json: not JSON .*4300 digits"):
+        read_squad(path)
+    path = write(path, question("a", ("cat", 16), is_impossible="false"))
+    with pytest.raises(ValueError, match="`is_impossible` must be a bool. Received: 'false'"):
+        read_squad(path)

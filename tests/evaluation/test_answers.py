@@ -119,3 +119,20 @@ def test_perfect_and_empty_answers_on_a_real_set(kctx_data):
     none = answer_report(golds, [""] * len(golds), np.linspace(0, 1, len(golds)))
     assert none["f1"] == pytest.approx(2140 / 4218) == none["best_f1"]
     assert none["f1_answerable"] == 0.0 and none["f1_unanswerable"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["paris"], ["paris"]), r"`gold_texts\[0\]` must be a list of str. Received: 'paris'"),
+        (([["a"], [None]], ["a", "a"]), r"`gold_texts\[1\]` must be a list of str"),
+        (([["a"]], [None]), r"`predictions\[0\]` must be a str. Received: None"),
+        (
+            ([["a"]], ["a"], [0.5], 2, float("nan")),
+            "`threshold` must be .* Received: threshold=nan",
+        ),
+    ],
+)
+def test_what_is_no_text(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        answer_report(*arguments)

@@ -45,3 +45,19 @@ def test_scatter_draws_a_picture(tmp_path):
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     with pytest.raises(ValueError, match="at least one row"):
         evaluation.scatter([], [], tmp_path / "b.png")
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (evaluation.balanced_weights, ([], 2), r"`labels` must have shape \(n,\), n at least 1"),
+        (evaluation.balanced_weights, ([0, 5], 2), r"lie in \[0, 2\). Received: .* greatest 5"),
+        (evaluation.balanced_weights, ([-1], 2), "`labels` must be at least 0. Received: -1"),
+        (evaluation.word_overlap, (["a"], ["b", "c"]), "equal in number. Received: 1 and 2"),
+        (evaluation.most_frequent_tags, ([], [], [["a"]]), "a tag for each of the `words`"),
+        (evaluation.most_frequent_tags, ([["a"]], [["O", "O"]], []), "Received: 2 tags in 1"),
+    ],
+)
+def test_columns_that_do_not_fit(function, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        function(*arguments)

@@ -59,3 +59,10 @@ def test_errors():
         entity_report([["O", "O"]], [["O"]])
     with pytest.raises(ValueError, match="at least one word. Received: 0 sentences"):
         entity_report([], [])
+
+
+@pytest.mark.parametrize("tags", [["B-PER", "O"], [["B-PER", None]], [["O", ""]]])
+@pytest.mark.parametrize("report", [entity_report, entity_table])
+def test_what_is_no_list_of_tags(report, tags):
+    with pytest.raises(ValueError, match=r"`tags\[0\]` must be a list of strings, none of them"):
+        report(tags, tags)

@@ -111,3 +111,26 @@ def test_calibration_by_hand():
         calibration([1.5], [True])
     with pytest.raises(ValueError, match=r"`confidences` must lie in \[0, 1\]. Received"):
         calibration([float("nan")], [True])
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("report", "arguments", "message"),
+    [
+        (classification_report, ([NAN, 1.0], [1.0, 1.0]), "both be integers, or both strings"),
+        (classification_report, ([None, "a"], ["a", "a"]), "Received: object and <U1"),
+        (classification_report, (["1"], [1]), "both be integers, or both strings. Received: <U1"),
+        (choice_report, ([NAN], [0], [2]), "`labels` must be integers. Received: float64 values"),
+        (choice_report, ([0], [-1], [2]), "`predictions` must be at least 0. Received: -1"),
+        (choice_report, ([0], [0], [NAN]), "`num_choices` must be integers"),
+        (calibration, ([0.5], [NAN]), "`correct` must be bools. Received: float64"),
+        (calibration, ([0.5], [True], 0), "`bins` must be an integer of at least 1. Rec.*bins=0"),
+        (calibration, (["a"], [True]), "`confidences` must be numbers. Received: <U1 values"),
+        (unigram_entropy, ([math.inf, 1],), "a finite sum above 0. Received: .* sum inf"),
+    ],
+)
+def test_values_that_are_none(report, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        report(*arguments)

@@ -37,7 +37,23 @@ def test_best_weight_is_the_best():
 def test_errors():
     with pytest.raises(ValueError, match="of one shape"):
         mixed(np.zeros(3), np.zeros(2))
-    with pytest.raises(ValueError, match=r"`weight` must lie in \[0, 1\]. Received: weight=2"):
+    with pytest.raises(
+        ValueError, match="`weight` must be at least 0, at most 1. Received: weight=2"
+    ):
         mixed(np.zeros(3), np.zeros(3), 2)
     with pytest.raises(ValueError, match="at least one number"):
         perplexity([])
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (perplexity, ([-1.0, np.nan],), "`log_probabilities` must be numbers. Rec.* nan in row 1"),
+        (mixed, ([np.nan], [-1.0]), "`first` must be numbers. Received: nan in row 0"),
+        (best_mixture_weight, ([-np.inf], [-np.inf]), "must give a word a probability"),
+        (best_mixture_weight, ([-1.0], [-2.0], 0), "`iterations` must be an integer"),
+    ],
+)
+def test_logarithms_that_are_none(function, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        function(*arguments)

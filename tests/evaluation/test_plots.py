@@ -53,3 +53,13 @@ def test_without_matplotlib(tmp_path, monkeypatch, capsys):
     assert "No plot: Plots need matplotlib" in capsys.readouterr().out
     with pytest.raises(ImportError, match=r"extra `plot`: pip install 'kctx\[plot\]'"):
         learning_curves(tmp_path / "log.csv", tmp_path / "curves.png")
+
+
+def test_confusion_of_many_classes_is_small(tmp_path):
+    """With a name and a count each, 2,000 classes took hours and gigabytes."""
+    pytest.importorskip("matplotlib")
+    names = [str(i) for i in range(2000)]
+    counts = confusion_matrix([0, 1999], [0, 1], names, tmp_path / "a.png")
+    assert counts[1999, 1] == 1 and (tmp_path / "a.png").stat().st_size < 1 << 20
+    with pytest.raises(ValueError, match="`labels` must be integers. Received: float64"):
+        confusion_matrix([0.5], [0], ["a"], tmp_path / "a.png")

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from kctx import heads
 from kctx.heads import Classifier, Regressor, attach, encoder_of
 from kctx.models import BERT
 from kctx.objectives import MaskedLM
@@ -75,7 +76,7 @@ def test_regressor_is_one_output(encoder):
 
 
 def test_errors():
-    with pytest.raises(ValueError, match=r"`num_classes` must be at least 1. Received: 0"):
+    with pytest.raises(ValueError, match="`num_classes` must be an integer of at least 1. Rec.*=0"):
         Classifier(0)
     with pytest.raises(ValueError, match=r'`pooling` must be "pooled".*\'last\''):
         Classifier(2, pooling="last")
@@ -162,3 +163,43 @@ def test_any_functional_model_serves_as_encoder():
     plain = keras.Model({"vectors": x}, {"sequence_output": keras.layers.Dense(4)(x)}, name="plain")
     model = attach(plain, Classifier(2))
     assert model.predict({"vectors": np.ones((2, 3, 4), "float32")}, verbose=0).shape == (2, 2)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("head", "options", "argument"),
+    [
+        (heads.Classifier, {"num_classes": "3"}, "num_classes"),
+        (heads.Classifier, {"num_classes": 2, "dropout": None}, "dropout"),
+        (heads.Tagger, {"num_tags": True}, "num_tags"),
+        (heads.Span, {"dropout": "x"}, "dropout"),
+        (heads.RoleTagger, {"num_tags": 3, "hidden_dim": 1.5}, "hidden_dim"),
+        (heads.MentionRanker, {"feature_dim": 0}, "feature_dim"),
+    ],
+)
+def test_arguments_that_are_none(head, options, argument):
+    with pytest.raises(ValueError, match=f"`{argument}` must be .* Received: {argument}="):
+        head(**options)
+
+
+def labelled(kind, value):
+    """A model, its inputs and labels, the first of which is `value`."""
+    head = {"class": Classifier(3), "tag": heads.Tagger(5), "crf": heads.CRFTagger(5)}[kind]
+    model = attach(make_encoder(), head)
+    model.compile("sgd", head.output_loss(), jit_compile=False)
+    inputs = batch(model.input, (3, 3))
+    labels = np.zeros((2,) if kind == "class" else inputs["word_mask"].shape, type(value))
+    labels.flat[0] = value
+    return model, inputs, labels
+
+
+@pytest.mark.parametrize("kind", ["class", "tag", "crf"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(7, "must (lie|be below) .*7"), (0.5, "Labels must be integers. .*float")],
+)
+def test_labels_that_are_no_classes_lose_nothing(kind, value, message):
+    model, inputs, labels = labelled(kind, value)
+    with pytest.raises(Exception, match=message):
+        model.fit(inputs, labels, verbose=0)
+    assert np.isfinite(model.predict(inputs, verbose=0)).all()

@@ -111,5 +111,5 @@ def test_clusters_follow_the_links():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="`hidden_dim` must be at least 1. Received: 0"):
+    with pytest.raises(ValueError, match="`hidden_dim` must be an integer of at least 1. Rec.*=0"):
         MentionRanker(hidden_dim=0)

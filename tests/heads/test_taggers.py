@@ -191,7 +191,7 @@ def test_saved_models_compute_with_the_transitions_that_were_saved(tmp_path):
 
 
 def test_errors(encoder):
-    with pytest.raises(ValueError, match="`num_tags` must be at least 1. Received: 0"):
+    with pytest.raises(ValueError, match="`num_tags` must be an integer of at least 1. Rec.*=0"):
         Tagger(0)
     with pytest.raises(ValueError, match="`allowed` must be 3 lists of 3 bools"):
         CRFTagger(2, allowed=ALLOWED)

@@ -245,7 +245,7 @@ def test_gradient_of_the_likelihood():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="`num_tags` must be at least 1. Received: 0"):
+    with pytest.raises(ValueError, match="`num_tags` must be an integer of at least 1. Rec.*=0"):
         CRF(0)
     with pytest.raises(ValueError, match="`allowed` must be 4 lists of 4 bools.*Received: 2 lists"):
         CRF(3, [[True, True], [True, True]])
@@ -337,3 +337,27 @@ def test_exported_graph_takes_any_length(tmp_path):
             np.testing.assert_array_equal(found["tags"], tags)
             np.testing.assert_allclose(found["score"], score, rtol=1e-6)
             np.testing.assert_allclose(found["probabilities"], crf(x, mask), rtol=1e-6)
+
+
+def test_a_batch_of_none_is_decoded():
+    tags, score = golden_crf().decode(np.zeros((0, 3, 3), "float32"))
+    assert tags.shape == (0, 3) and score.shape == (0,)
+
+
+def test_infinite_emissions_have_a_likelihood():
+    """A tag that is ruled out by -inf has none of the probability."""
+    emissions = np.array([EMISSIONS], "float32")
+    emissions[0, :, 2] = -np.inf
+    crf = golden_crf()
+    found = [
+        float(crf.log_likelihood(emissions, np.array([tags]))[0])
+        for tags in itertools.product((0, 1), repeat=3)
+    ]
+    assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
+    tags, score = crf.decode(emissions)
+    assert np.isfinite(float(score[0])) and 2 not in ops.convert_to_numpy(tags)
+
+
+def test_tags_beyond_the_last_are_an_error():
+    with pytest.raises(Exception, match=r"`tags` must lie in \[0, 3\)"):
+        golden_crf().log_likelihood(np.array([EMISSIONS], "float32"), np.array([[0, 1, 3]]))

@@ -264,6 +264,8 @@ ERRORS = {
     "no runs": ("similarity", "a.tsv", pairs(), ("--seeds", 0), "`seeds`"),
     "no epochs": ("similarity", "a.tsv", pairs(), ("--epochs", 0), "`epochs`"),
     "no decay": ("similarity", "a.tsv", pairs(), ("--layer-decay", 0), "`decay`"),
+    "no unfreezing": ("similarity", "a.tsv", pairs(), ("--unfreeze-every", 0), "`unfreeze_every`"),
+    "no share": ("similarity", "a.tsv", pairs(), ("--warmup", "nan"), "`warmup`"),
     "no patience": ("similarity", "a.tsv", pairs(), ("--patience", 0), "`patience`"),
 }
 

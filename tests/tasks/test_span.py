@@ -98,11 +98,36 @@ def test_errors():
         text_model.predict(["a"], ["b", "c"])
     with pytest.raises(TypeError, match="`questions` was given twice"):
         text_model.predict(["a"], ["b"], questions=["c"])
-    with pytest.raises(ValueError, match="`max_answer_length` must be at least 1. Received: 0"):
+    with pytest.raises(ValueError, match="`max_answer_length` must be an integer of at least 1"):
         text_model.predict(["a"], ["b"], max_answer_length=0)
-    with pytest.raises(ValueError, match="`stride` must be at least 1. Received: 0"):
+    with pytest.raises(
+        ValueError, match="`stride` must be an integer of at least 1. Received: stride=0"
+    ):
         text_model.predict(["a"], ["b"], stride=0)
     with pytest.raises(ValueError, match=r"Request 1 must have the parts question, context"):
         list(text_model.predict_stream([("a", "b"), ("a",)]))
     with pytest.raises(ValueError, match=r"Request 0 must have the parts .*'title'"):
         list(text_model.predict_stream([{"question": "a", "context": "b", "title": "c"}]))
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("max_answer_length", 2.5),
+        ("stride", "x"),
+        ("question_length", 0),
+        ("no_answer_threshold", "x"),
+        ("no_answer_threshold", float("nan")),
+    ],
+)
+def test_options_that_are_none(option, value):
+    with pytest.raises(ValueError, match=f"`{option}` must be .* Received: {option}="):
+        make("span").predict("who ?", "anna", **{option: value})
+
+
+@pytest.mark.once
+def test_the_longest_answer_takes_no_memory():
+    text_model = make("span")
+    expected = text_model.predict("who ?", "anna saw the film", max_answer_length=14)
+    assert text_model.predict("who ?", "anna saw the film", max_answer_length=10**30) == expected

@@ -156,3 +156,17 @@ def test_errors():
         text_model.predict(["a"], top=3)
     with pytest.raises(ValueError, match="`split` must be one of"):
         text_model.predict(["a"], split="pieces")
+
+
+@pytest.mark.once
+def test_predicates_that_are_no_word():
+    text_model = make("tagging", head=heads.RoleTagger(len(TAGS)))
+    for predicate in (-1, 10**12):
+        with pytest.raises(ValueError, match=r"`predicates\[0\]` must be the number of a word"):
+            text_model.predict(["anna saw"], [predicate])
+    for texts in (["anna saw", "anna"], [["anna", "saw"], ["anna"]]):
+        with pytest.raises(ValueError, match="Received: 1 of a text of 1 words"):
+            text_model.predict(texts, [1, 1])
+    assert text_model.predict([""], [0])[0]["tags"] == []
+    with pytest.raises(ValueError, match="`stride` must be an integer"):
+        text_model.predict("anna", 0, stride=2.5)

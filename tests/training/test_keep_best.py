@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from toy_encoder import Stream, compiled, make_model
 
@@ -62,3 +63,19 @@ def test_errors(tmp_path):
         KeepBest(tmp_path, None, None, patience=0)
     with pytest.raises(ValueError, match="`min_gain` must be at least 0. Received: min_gain=-1"):
         KeepBest(tmp_path, None, None, min_gain=-1)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("metrics", [{}, None, {"a": "x"}, [1.0]])
+def test_what_is_no_evaluation(tmp_path, metrics):
+    best = KeepBest(tmp_path / "best.json", lambda: metrics, lambda: None)
+    best.set_model(make_model())
+    with pytest.raises(ValueError, match="`evaluate` must give a dict of numbers, one at least"):
+        best.on_epoch_end(0)
+
+
+def test_numbers_of_numpy_are_written(tmp_path):
+    best = KeepBest(tmp_path / "best.json", lambda: {"a": np.float32(0.5)}, lambda: None)
+    best.set_model(make_model())
+    best.on_epoch_end(0)
+    assert read_json(tmp_path / "best.json") == {"a": 0.5, "step": 0}

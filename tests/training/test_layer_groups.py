@@ -138,7 +138,7 @@ def test_rates_are_saved_and_loaded(tmp_path):
 
 def test_errors():
     model = make_model()
-    with pytest.raises(ValueError, match=r"`decay` must be in \(0, 1\]. Received: decay=0"):
+    with pytest.raises(ValueError, match="`decay` must be above 0, at most 1. Received: decay=0"):
         layerwise_rates(model, 0)
     with pytest.raises(ValueError, match="`patterns` must be found .* Received: 'blok'"):
         layerwise_rates(model, 0.9, {"blok": 2})
@@ -150,3 +150,28 @@ def test_errors():
     one = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)], name="flat")
     with pytest.raises(ValueError, match="different depth.*Received: flat"):
         layer_groups(one)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"decay": "x"}, "`decay` must be above 0, at most 1. Received: decay='x'"),
+        ({"patterns": {"(": 1.0}}, r"`patterns` must be a regular expression .* Received: .*'\('"),
+        ({"patterns": {"dense": -1}}, "must be at least 0. Received: .*=-1"),
+        ({"patterns": {"dense": float("nan")}}, "must be at least 0. Received: .*=nan"),
+        ({"patterns": "dense"}, "`patterns` must be a dict. Received: patterns='dense'"),
+    ],
+)
+def test_factors_and_patterns_that_are_none(options, message):
+    with pytest.raises(ValueError, match=message):
+        layerwise_rates(make_model(), **options)
+
+
+@pytest.mark.once
+def test_expressions_that_are_none():
+    with pytest.raises(ValueError, match="`block` must have a group for the number"):
+        layer_groups(make_model(), block="block")
+    for options in ({"exclude": "("}, {"rates": {"(": 1.0}}):
+        with pytest.raises(ValueError, match="must be a regular expression"):
+            AdamW(0.1, **options)

@@ -48,3 +48,13 @@ def test_serialises():
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         WarmupLinearDecay(*arguments)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "arguments",
+    [("x", 0, 1), (1, 0.5, 2), (1, "x", 2), (1, 0, float("nan")), (1, 0, float("inf"))],
+)
+def test_arguments_that_are_no_numbers(arguments):
+    with pytest.raises(ValueError, match=r"`(peak|warmup_steps|total_steps)` must be"):
+        WarmupLinearDecay(*arguments)
