@@ -13,7 +13,7 @@ class Convert:
 
         kctx convert bert-base-uncased/ bert/
         kctx convert bert/ for-transformers/ --to huggingface
-        kctx convert crawl-300d.vec vectors/ --lowercase
+        kctx convert crawl-300d.vec vectors/ --lowercase True
         kctx convert crawl.bin crawl.vec --to vec
 
     A source is a folder in Hugging Face's format, a TensorFlow 1 checkpoint with its

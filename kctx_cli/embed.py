@@ -32,7 +32,8 @@ class Embed:
     format: Literal["auto", "txt", "tsv", "csv", "jsonl"] = "auto"
     """format of the input; auto: by its ending, txt for stdin"""
     columns: tuple[str, ...] = ()
-    """name or number (from 0) of the column, or key, that holds the text; default: text"""
+    """name or number (from 0) of the column, or key, that holds the text; default: text, or
+    the first column where the first row of TSV or CSV does not name it"""
     pooling: Literal["mean", "cls", "max", "pooled", "last4_mean", "last4_concat"] = "mean"
     """how the vectors of a text's tokens become one"""
     normalize: bool = False

@@ -49,7 +49,9 @@ class Predict:
     format: Literal["auto", "txt", "tsv", "csv", "jsonl", "conll"] = "auto"
     """format of the input; auto: by its ending, txt for stdin"""
     columns: tuple[str, ...] = ()
-    """names or numbers (from 0) of the columns, or keys, that hold the parts of a request"""
+    """names or numbers (from 0) of the columns, or keys, that hold the parts of a request; default:
+    by the names above, or, where the first row of TSV or CSV has others, the first columns, and
+    that row is answered as well"""
     option: tuple[str, ...] = ()
     """options of the task, as name=value: stride=64, no_answer_threshold=null, split=characters"""
     batch_size: int = 32

@@ -64,7 +64,7 @@ def read_requests(file, name, format, required, optional=(), columns=(), many=No
         required, optional: names of the parts that the task takes.
         columns: names of columns, numbers of columns from 0, or keys, that hold the parts in the
             order of required and optional ones. Default: those named like the parts, if the first
-            row names the required ones, else the first ones.
+            row names the required ones, else the first ones, of the first row too; stderr is told.
         many: name of the last part, if it is a list. In a row, it is all further columns.
 
     Yields:
@@ -134,6 +134,14 @@ def _rows(file, name, format, parts, needed, columns, many):
         raise ValueError(f"{name}: no columns {', '.join(columns)}. The first row: {row}")
     else:
         places = [int(column) for column in columns] or list(range(min(len(names), len(row))))
+        if not columns:
+            # A header with other names would be answered as if it were a request.
+            named = " and ".join(names[:needed])
+            print(
+                f"{name}: the first row does not name {named}, so it is a request, too, and the "
+                "first columns are asked. --columns names others.",
+                file=sys.stderr,
+            )
         numbered = itertools.chain([first], numbered)
     single = len(parts) - bool(many)
     for number, row in numbered:

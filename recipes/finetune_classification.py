@@ -64,7 +64,7 @@ class Sentences(finetuning.FineTuning):
             gold = self.dev.labels[index]
             row = {"text": self.dev.texts[index]}
             if self.dev.pairs is not None:
-                row["pair"] = self.dev.pairs[index]
+                row["text_pair"] = self.dev.pairs[index]
             yield {**row, "gold": gold if self.labels is None else self.labels[gold], **answer}
 
 

@@ -83,7 +83,7 @@ class Similarity(finetuning.FineTuning):
     def rows(self, answers):
         columns = (self.dev.texts, self.dev.pairs, self.dev.labels, answers)
         for text, pair, gold, answer in zip(*columns, strict=True):
-            yield {"text": text, "pair": pair, "gold": gold, **answer}
+            yield {"text": text, "text_b": pair, "gold": gold, **answer}
 
     def plot(self, answers, folder):
         scores = [answer["score"] for answer in answers]

@@ -21,7 +21,7 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from kctx import command_line, evaluation, files, ngrams
+from kctx import command_line, data, evaluation, files, ngrams
 from kctx.arguments import check_count
 from kctx.evaluation.plots import new_figure, save
 from kctx.words import to_bytes
@@ -32,11 +32,11 @@ class Config:
     """Options of training an n-gram model."""
 
     train: tuple[Path, ...]
-    """text files to count, a sentence a line"""
+    """text files or globs to count, a sentence a line"""
     held_out: tuple[Path, ...]
-    """text files to measure perplexity on"""
+    """text files or globs to measure perplexity on"""
     dev: tuple[Path, ...] = ()
-    """text files to estimate the weights of jelinek_mercer on"""
+    """text files or globs to estimate the weights of jelinek_mercer on"""
     output: Path = Path("runs/ngram")
     """folder of the run"""
     order: int = 5
@@ -116,9 +116,6 @@ def check(config):
     """Raises what would be found out else behind the counting, which may take hours."""
     ngrams.Options(config.smoothing, **options_of(config, config.order)).for_order(config.order)
     check_count("seed", config.seed, least=0)
-    for path in (*config.held_out, *config.dev):
-        if not path.is_file():
-            raise FileNotFoundError(f"No such file to measure or to estimate on: {path}")
     if config.output.exists() and not config.output.is_dir():
         raise FileExistsError(f"--output must be a folder. Received: {config.output}")
     if (config.output / "metrics.json").exists():
@@ -127,8 +124,18 @@ def check(config):
         )
 
 
+def with_files(config):
+    """The options with the files that match in place of globs."""
+    given = {name: getattr(config, name) for name in ("train", "held_out", "dev")}
+    found = {name: data.matching_files(paths) for name, paths in given.items() if paths}
+    return dataclasses.replace(
+        config, **{name: tuple(map(Path, paths)) for name, paths in found.items()}
+    )
+
+
 def main(config):
     check(config)
+    config = with_files(config)
     vocabulary = vocabulary_of(config)
     counts = ngrams.count_ngrams(
         config.train,

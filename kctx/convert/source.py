@@ -58,7 +58,12 @@ def open_source(path):
     weights = [name for name in WEIGHTS if (path / name).is_file()]
     if not (path / "config.json").is_file():
         found = ", ".join(sorted(entry.name for entry in path.iterdir())[:20]) or "nothing"
-        raise FileNotFoundError(f"{path} has no config.json, nor a .index file. It holds: {found}")
+        # The output of a recipe, for instance, is a step above what it left.
+        below = (path / "preset" / "config.json").is_file()
+        advice = f" Give {path / 'preset'}, which has one." if below else ""
+        raise FileNotFoundError(
+            f"{path} has no config.json, nor a .index file. It holds: {found}.{advice}"
+        )
     if not weights:
         raise FileNotFoundError(
             f"{path} has no weights. Supported: {', '.join(WEIGHTS)}, or a TensorFlow 1 checkpoint"

@@ -121,3 +121,12 @@ def json_rows(content, path, wanted, allow_unlabelled):
         rows.append(item)
         lines.append(number)
     return rows, lines, wanted
+
+
+def advice_on_format(row):
+    """What to try where a column is missing because the file is of the other format."""
+    if any("\t" in cell for cell in row):  # which no cell of TSV holds
+        return " There are tabs in it: `format` may have to be tsv (--format tsv)."
+    if len(row) == 1 and "," in row[0]:
+        return " There are no tabs in it, but commas: `format` may have to be csv (--format csv)."
+    return ""

@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass
 
-from kctx.data.example_files import check_column, format_of, json_rows, read_text, table
+from kctx.data.example_files import (
+    advice_on_format,
+    check_column,
+    format_of,
+    json_rows,
+    read_text,
+    table,
+)
 from kctx.data.held_out import check_every
 
 FLOAT32_MAX = 3.4028235e38
@@ -171,6 +178,7 @@ def _columns(table, lines, path, wanted, has_header, extra_columns):
     if not table:
         return [], [], wanted
     width = len(table[0])
+    advice = advice_on_format(table[0])
     columns = []
     for column in wanted:
         if isinstance(column, str):
@@ -181,7 +189,7 @@ def _columns(table, lines, path, wanted, has_header, extra_columns):
                     known = (
                         f"The first row is {names}. Without a header, number the columns from 0."
                     )
-                raise ValueError(f"{path}, line {lines[0]}: no column {column!r}. {known}")
+                raise ValueError(f"{path}, line {lines[0]}: no column {column!r}. {known}{advice}")
             if names.count(column) > 1:
                 raise ValueError(
                     f"{path}, line {lines[0]}: {names.count(column)} columns are called "
@@ -191,15 +199,14 @@ def _columns(table, lines, path, wanted, has_header, extra_columns):
         elif column is not None and not 0 <= column < width:
             raise ValueError(
                 f"{path}, line {lines[0]}: no column {column}, the row has {width} (numbered from "
-                "0)."
+                f"0).{advice}"
             )
         columns.append(column)
     for row, line in zip(table, lines, strict=True):
         if len(row) < width or (len(row) > width and not extra_columns):
-            advice = " `extra_columns=True` accepts it." * (len(row) > width)
+            more = " `extra_columns=True` (--extra-columns) accepts it." * (len(row) > width)
             raise ValueError(
-                f"{path}, line {line}: the row has {len(row)} columns, the first has {width}."
-                f"{advice}"
+                f"{path}, line {line}: the row has {len(row)} columns, the first has {width}.{more}"
             )
     skip = 1 if has_header else 0
     return table[skip:], lines[skip:], columns

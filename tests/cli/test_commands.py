@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tyro
 
 from kctx import presets, vectors
 from kctx_cli.main import COMMANDS, main
@@ -173,6 +175,16 @@ def test_every_command_explains_itself_with_examples(name, capsys):
         main([name, "--help"])
     assert end.value.code == 0
     assert f"    kctx {name} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_are_commands(name):
+    lines = [line.strip() for line in COMMANDS[name].__doc__.splitlines()]
+    examples = [line.partition("| ")[2] or line for line in lines if f"kctx {name} " in line]
+    examples = [line.partition(" > ")[0] for line in examples if line.startswith("kctx ")]
+    assert examples
+    for example in examples:
+        tyro.cli(COMMANDS[name], args=shlex.split(example)[2:])  # else SystemExit
 
 
 def test_errors(saved, tmp_path, capsys, monkeypatch):

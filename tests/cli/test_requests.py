@@ -52,6 +52,19 @@ def test_tsv():
     assert read("", "tsv") == []
 
 
+def test_a_first_row_with_other_names_is_told(capsys):
+    rows = read("premise\thypothesis\na\tb\n", "tsv")
+    assert rows == [
+        {"text": "premise", "text_pair": "hypothesis"},
+        {"text": "a", "text_pair": "b"},
+    ]
+    told = capsys.readouterr()
+    assert "file: the first row does not name text" in told.err and told.out == ""
+    assert "name context and" not in told.err
+    read("text\ta\n", "tsv"), read("a\tb\n", "tsv", columns=("0", "1")), read("", "csv")
+    assert capsys.readouterr().err == ""
+
+
 def test_csv_with_quotes_and_lines_in_fields():
     found = read('text,label\r\n"a ""b"",\nc",1\r\n', "csv")
     assert found == [{"text": 'a "b",\nc'}]

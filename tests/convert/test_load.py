@@ -320,6 +320,10 @@ def test_missing_files(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"has no config.json.*It holds: nothing"):
         convert.load_model(tmp_path / "empty")
+    (tmp_path / "run" / "preset").mkdir(parents=True)
+    (tmp_path / "run" / "preset" / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(FileNotFoundError, match=r"It holds: preset\. Give .*preset, which has one"):
+        convert.load_model(tmp_path / "run")
     folder = write_folder(tmp_path / "m", tensors_of(encoder_shapes()))
     (folder / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"has no weights. Supported: model.safetensors"):

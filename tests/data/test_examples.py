@@ -138,6 +138,18 @@ def test_half_surrogates_of_json_become_replacement_characters(tmp_path):
     assert (examples.texts, examples.label_names) == (["a\ufffd"], ["😀"])
 
 
+def test_a_file_of_the_other_format_is_told_by_its_separators(tmp_path):
+    tabs = write(tmp_path / "a.csv", "one, two\tx, y\t0\nthree\tz\t1\n")
+    with pytest.raises(ValueError, match=r"no column 4, the row has 3 .* tsv \(--format tsv\)"):
+        read_examples(tabs, text=4)
+    commas = write(tmp_path / "a.tsv", "text,label\na,0\n")
+    with pytest.raises(ValueError, match=r"no column 'label'.* be csv \(--format csv\)"):
+        read_examples(commas, text="text,label", label="label")
+    neither = write(tmp_path / "b.tsv", "a, b\t0\n")
+    with pytest.raises(ValueError, match=r"no column 4, the row has 2 \(numbered from 0\)\.$"):
+        read_examples(neither, text=4)
+
+
 def test_errors_name_file_and_line(tmp_path):
     path = write(tmp_path / "a.tsv", "s\ty\na\t0\nb\nc\t1\n")
     with pytest.raises(ValueError, match=r"a\.tsv, line 3: the row has 1 columns, the first has 2"):

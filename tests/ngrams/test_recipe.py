@@ -68,10 +68,23 @@ def test_jelinek_mercer_on_dev_text(texts, buckets):
     assert (texts / "run" / "model.arpa").exists() == (buckets == "nested")
 
 
+def test_globs_of_files(texts):
+    main(
+        Config(
+            train=(texts / "t[r]ai*",), held_out=(texts / "[dt]e*",), output=texts / "a", order=1
+        )
+    )
+    files = {"train": (texts / "train",), "held_out": (texts / "dev", texts / "test")}
+    main(Config(**files, output=texts / "b", order=1))
+    found = [json.loads((texts / run / "metrics.json").read_text())["orders"] for run in "ab"]
+    assert found[0] == found[1]
+
+
 def test_files_are_looked_for_before_the_counting(texts):
-    for options in ({"held_out": (texts / "absent",)}, {"dev": (texts / "absent",)}):
+    for name in ("train", "held_out", "dev"):
+        options = {name: (texts / "absent*",)}
         settings = {"train": (texts / "train",), "held_out": (texts / "test",), **options}
-        with pytest.raises(FileNotFoundError, match="to measure or to estimate on: .*absent"):
+        with pytest.raises(FileNotFoundError, match="No file matches .*absent"):
             main(Config(output=texts / "run", **settings))
     assert not (texts / "run").exists()
 

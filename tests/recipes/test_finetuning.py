@@ -107,6 +107,13 @@ CASES = {
     "multiple_choice": ("train.jsonl", choices, ("--pooling", "mean"), "reliability.png"),
     "similarity": ("train.tsv", pairs, (), "scores.png"),
 }
+REQUESTS = {
+    "classification": {"text"},
+    "tagging": {"words"},
+    "span": {"question", "context"},
+    "multiple_choice": {"context", "choices"},
+    "similarity": {"text", "text_b"},
+}
 DECISIVE = {"tagging": "f1", "span": "f1", "similarity": "spearman"}
 
 
@@ -129,6 +136,7 @@ def test_a_run_leaves_a_preset_a_report_and_predictions(name, encoder, tmp_path,
     assert best[decisive] == pytest.approx(found[decisive], abs=1e-6)
     rows = lines(output / "predictions.jsonl")
     assert len(rows) == 20 and all("gold" in row for row in rows)
+    assert all(REQUESTS[name] <= set(row) for row in rows)  # so `kctx predict` answers them, too
     assert presets.load(output / "preset").task == name
 
 

@@ -1,6 +1,7 @@
 """The recipes as a user runs them, at a tiny size: text to a preset that answers."""
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -145,6 +146,8 @@ def test_regression_on_pairs(pretrained, tmp_path):
     )
     loaded = presets.load(tmp_path / "run" / "preset")
     assert set(loaded.predict(["a cat"], ["a dog"])[0]) == {"score"}
+    row = (tmp_path / "run" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    assert {"text", "text_pair"} <= set(json.loads(row))  # as `kctx predict` is asked
 
 
 def test_fill_mask(pretrained):
