@@ -43,6 +43,12 @@ def load_weights(model, path):
         raise ValueError(f"{path} does not fit the model {model.name}: {error}") from error
 
 
+def check_is_weights(path):
+    """Raises a `ValueError` unless a file has the format of weights."""
+    if not h5py.is_hdf5(path):
+        raise ValueError(f"{path} is not a whole file of weights.")
+
+
 def _stored_shapes(path):
     """Shapes of all variables in a file of weights, one entry for each."""
     shapes = []
