@@ -2,7 +2,7 @@
 
 
 def check_every(every, count, what):
-    """Raises a `ValueError` unless every so-manieth of `count` things leaves some on both sides."""
+    """Raises a `ValueError` unless one in `every` of `count` things leaves some on both sides."""
     if isinstance(every, bool) or not isinstance(every, int) or not 1 < every <= count:
         raise ValueError(
             f"`every` must lie in [2, {count}], the number of {what}. Received: {every!r}"

@@ -1,10 +1,9 @@
 """Learning rate schedules of the papers."""
 
-import math
-import numbers
-
 import keras
 from keras import ops
+
+from kctx.arguments import check_number
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -31,17 +30,12 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, peak, warmup_steps, total_steps):
         super().__init__()
-        if not _is_number(peak) or not peak > 0:
-            raise ValueError(f"`peak` must be finite and greater than 0. Received: peak={peak}")
-        if not _is_number(warmup_steps) or warmup_steps % 1 or warmup_steps < 0:
-            raise ValueError(
-                f"`warmup_steps` must be an integer of at least 0. Received: {warmup_steps}"
-            )
-        if not _is_number(total_steps) or total_steps % 1 or total_steps <= warmup_steps:
-            raise ValueError(
-                "`total_steps` must be an integer greater than `warmup_steps`. "
-                f"Received: total_steps={total_steps}, warmup_steps={warmup_steps}"
-            )
+        check_number("peak", peak, above=0)
+        check_number("warmup_steps", warmup_steps, least=0)
+        check_number("total_steps", total_steps, above=warmup_steps)
+        for name, steps in (("warmup_steps", warmup_steps), ("total_steps", total_steps)):
+            if steps % 1:
+                raise ValueError(f"`{name}` must be an integer. Received: {name}={steps}")
         self.peak = float(peak)
         self.warmup_steps = int(warmup_steps)
         self.total_steps = int(total_steps)
@@ -62,7 +56,3 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
             "warmup_steps": self.warmup_steps,
             "total_steps": self.total_steps,
         }
-
-
-def _is_number(value):
-    return isinstance(value, numbers.Real) and math.isfinite(value)

@@ -39,10 +39,10 @@ def test_serialises():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ((0, 1, 2), "`peak` must be finite and greater than 0. Received: peak=0"),
-        ((float("inf"), 1, 2), "`peak` must be finite and greater than 0. Received: peak=inf"),
-        ((1, -1, 2), "`warmup_steps` must be an integer of at least 0. Received: -1"),
-        ((1, 2, 2), "Received: total_steps=2, warmup_steps=2"),
+        ((0, 1, 2), "`peak` must be above 0. Received: peak=0"),
+        ((float("inf"), 1, 2), "`peak` must be above 0. Received: peak=inf"),
+        ((1, -1, 2), "`warmup_steps` must be at least 0. Received: warmup_steps=-1"),
+        ((1, 2, 2), "`total_steps` must be above 2. Received: total_steps=2"),
     ],
 )
 def test_bad_arguments(arguments, message):
