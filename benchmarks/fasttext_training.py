@@ -156,7 +156,7 @@ class Ours:
             epochs=epochs,
             line_end_id=self.vocabulary.words.index("</s>"),
             seed=seed,
-            **{"learning_rate": self.settings["rate"], **options},
+            **{"learning_rate": self.settings["rate"], "predicted": "context", **options},
         )
 
     def _new(self, seed):
@@ -170,7 +170,7 @@ class Ours:
         """Trains from the start; returns the seconds of training alone."""
         if self.model is None:
             self.model = self._new(seed)
-        else:
+        elif quality:  # speed does not hang on the values, and memory would on a second model
             self.model.set_weights(self._new(seed).get_weights())
         stream = self._stream(epochs, seed)
         began = time.perf_counter()

@@ -96,11 +96,12 @@ class Config:
     sample: float = 1e-4
     """words of a larger share of the text are left out at times; 0: never"""
     learning_rate: float | None = None
-    """of the first step; default 0.1, for cbow 0.2"""
-    block_words: int = 16
+    """of the first step; default 0.05 for skipgram, else 0.1"""
+    block_words: int = 32
     """words of a block of text, which share their negatives"""
     step_size: int | None = None
-    """blocks, or lines, of a step; default: 128, fewer for a small corpus"""
+    """blocks, or lines, of a step; default for blocks: 8, fewer for a small corpus. Larger steps
+    are faster where Numba is not installed, and learn less of what words share"""
     quantize: bool = False
     """write the classifier quantised as well, to model.ftz"""
     cutoff: int = 0
@@ -127,8 +128,8 @@ def with_defaults(config):
         "min_n": 0 if supervised else 3,
         "max_n": 0 if supervised else 6,
         "loss": "softmax" if supervised else "ns",
-        # Higher than of the C tool: large steps damp the changes that a row has in common.
-        "learning_rate": 0.2 if config.task == "cbow" else 0.1,
+        # As the reference, but for cbow, which learns little at 0.05, here and there.
+        "learning_rate": 0.05 if config.task == "skipgram" else 0.1,
     }
     missing = {name: x for name, x in defaults.items() if getattr(config, name) is None}
     config = dataclasses.replace(config, **missing)
@@ -180,7 +181,9 @@ def make_vectors(config, texts):
     rows = SubwordRows(words, subwords).of_words(words, np.arange(len(words)))
     step_blocks = config.step_size
     if step_blocks is None:
-        step_blocks = max(4, min(128, len(corpus) // max(200 * config.block_words, 1)))
+        step_blocks = max(1, min(8, len(corpus) // max(200 * config.block_words, 1)))
+    # A batch, after which a run can be saved, is of many steps, but no more than a part of a text.
+    steps = len(corpus) // max(50 * step_blocks * config.block_words, 1)
     stream = data.WindowStream(
         corpus,
         vocabulary.counts,
@@ -193,6 +196,8 @@ def make_vectors(config, texts):
         learning_rate=config.learning_rate,
         block_words=config.block_words,
         step_blocks=step_blocks,
+        steps=max(1, min(32, steps)),
+        predicted="centres" if config.task == "cbow" else "context",
         line_end_id=words.index(LINE_END) if LINE_END in vocabulary else None,
         seed=config.seed,
     )

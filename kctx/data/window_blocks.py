@@ -20,6 +20,20 @@ class WindowBlocks(NamedTuple):
     first: np.ndarray
     last: np.ndarray
 
+    def centres(self):
+        """int32 (N, C)."""
+        halo = (self.words.shape[1] - self.first.shape[1]) // 2
+        return self.words[:, halo : halo + self.first.shape[1]]
+
+    def in_a_window(self):
+        """bool (N, H), which words lie in the window of another."""
+        number, size = self.words.shape
+        num_centres = self.first.shape[1]
+        place = np.arange(size)
+        inside = (self.first[..., None] <= place) & (place <= self.last[..., None])
+        inside[:, np.arange(num_centres), np.arange(num_centres) + (size - num_centres) // 2] = False
+        return inside.any(axis=1)
+
 
 def window_blocks(ids, keep, window, block_words, max_sentence_words, generator, line_end_id=None):
     """Subsamples a text, draws the window of each word, and cuts the text into blocks.

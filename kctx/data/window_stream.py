@@ -7,15 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from kctx import kernels
-from kctx.arguments import check_count, check_number
+from kctx.arguments import check_choice, check_count, check_number
 from kctx.data.ahead import ahead
 from kctx.data.step_stream import StepStream
 from kctx.data.window_blocks import WindowBlocks, expected_words, no_window, window_blocks
 from kctx.data.word_sampling import keep_probabilities
-
-# The changes of the words that share an n-gram are summed, and divided by this power of the number
-# of words: at the square root, common n-grams make training diverge.
-_FEATURE_POWER = 0.75
 
 
 class WindowStream(StepStream):
@@ -40,13 +36,16 @@ class WindowStream(StepStream):
         block_words: C, int. Default 16.
         step_blocks: G, int, blocks of a step. Default 128.
         steps: S, int, steps of a batch. Default 4.
+        predicted: "centres" (default), each by the words of its window; or "context", for
+            skip-gram: these, each by the centre.
         row_rates: "sqrt" (default): the summed update of a row is divided by the square root of
             how often the row is expected in a step, if more than once, which keeps large steps
             stable; "sum": it is not.
         max_sentence_words: longer sentences are cut. Default 1000, as in the C tool.
         line_end_id: id of the word that a line's end counts as. Default: none.
-        whole_tree: bool, whether hierarchical softmax's batches hold the tree and leave it to a
-            kernel to look the paths up, see `kctx.kernels`. Default: where kernels are usable.
+        by_kernel: bool, whether batches hold the tree of hierarchical softmax and the rows of all
+            words, and leave it to a kernel to look up what a step needs, see `kctx.kernels`.
+            Default: where kernels are usable.
         seed: int.
 
     Attributes:
@@ -70,10 +69,11 @@ class WindowStream(StepStream):
         block_words=16,
         step_blocks=128,
         steps=4,
+        predicted="centres",
         row_rates="sqrt",
         max_sentence_words=1000,
         line_end_id=None,
-        whole_tree=None,
+        by_kernel=None,
         seed=0,
     ):
         for name, value, least in (
@@ -86,8 +86,8 @@ class WindowStream(StepStream):
             ("seed", seed, 0),
         ):
             check_count(name, value, least)
-        if row_rates not in ("sqrt", "sum"):
-            raise ValueError(f"`row_rates` must be 'sqrt' or 'sum'. Received: {row_rates!r}")
+        check_choice("row_rates", row_rates, ("sqrt", "sum"))
+        check_choice("predicted", predicted, ("centres", "context"))
         check_number("learning_rate", learning_rate, above=0)
         check_number("min_learning_rate", min_learning_rate, least=0, most=1)
         check_number("sample", sample, least=0)
@@ -112,11 +112,11 @@ class WindowStream(StepStream):
         self.keep = keep_probabilities(counts, self.num_tokens, sample).astype(np.float32)
         self.learning_rate, self.min_learning_rate = learning_rate, min_learning_rate
         self.block_words, self.step_blocks, self.steps = block_words, step_blocks, steps
-        self.row_rates, self.max_sentence_words = row_rates, max_sentence_words
+        self.predicted, self.row_rates = predicted, row_rates
+        self.max_sentence_words = max_sentence_words
         self.line_end_id, self.seed = line_end_id, seed
         self.blocks_per_batch = step_blocks * steps
-        of_tree = hasattr(targets, "whole_tree")
-        self._whole_tree = of_tree and (kernels.usable() if whole_tree is None else whole_tree)
+        self._by_kernel = kernels.usable() if by_kernel is None else by_kernel
         self._plan()
         self._counts = counts
         self._input_scale, self._output_scale, *feature_scale = self._row_scales(counts)
@@ -152,24 +152,27 @@ class WindowStream(StepStream):
         """
         kept = counts * self.keep
         share = kept / max(kept.sum(), 1e-30)
-        positions = self.step_blocks * (self.block_words + 2 * self.window)
-        inputs = positions * share
-        outputs = self.targets.expected(share, self.step_blocks, self.block_words)
+        block_words = self.block_words + 2 * self.window
+        predicting, predicted = block_words, self.block_words
+        if self.predicted == "context":
+            predicting, predicted = predicted, predicting
+        inputs = self.step_blocks * predicting * share
+        outputs = self.targets.expected(share, self.step_blocks, predicted)
         found = [inputs, outputs]
         if self.features is not None:
-            found.append(self.features.expected(-np.expm1(-inputs * self.steps)))
-        powers = (0.5, 0.5, _FEATURE_POWER) if self.row_rates == "sqrt" else (0, 0, 0)
-        return [
-            (np.maximum(x, 1.0) ** -power).astype(np.float32)
-            for x, power in zip(found, powers, strict=False)
-        ]
+            found.append(self.features.expected(-np.expm1(-inputs)))
+        power = 0.5 if self.row_rates == "sqrt" else 0
+        return [(np.maximum(x, 1.0) ** -power).astype(np.float32) for x in found]
 
     def dataset(self, prefetch=8):
         """`tf.data.Dataset` of dicts, beginning where the stream was restored to.
 
         Each value has the steps S as its first axis: `words` (S, G, H), `first`, `last`
-        (S, G, C), `input_rates` (S, G, H), `output_rates` (S, G, U) and what `targets` gives;
-        and for the whole batch what `features` gives, with `feature_scales` float32 (E,).
+        (S, G, C), `input_rates` (S, G, I), `output_rates` (S, G, U), see
+        `kctx.layers.window_products`, and what `targets` gives;
+        also what `features` gives, with `feature_scales` float32 (S, E). For kernels `targets` and
+        `features` give what they are made of, the same in each batch, with `node_scales`
+        (V - 1,), `node_rate` () and `feature_scales` of all rows.
         """
         example = next(self._batches(0))
         varying = {"features", "feature_words", "feature_scales", "word_sizes"}
@@ -233,26 +236,30 @@ class WindowStream(StepStream):
         return WindowBlocks(*(np.concatenate(pair) for pair in zip(blocks, filler, strict=True)))
 
     def _batch(self, blocks, step, generator):
-        centres = blocks.words[:, self.window : self.window + self.block_words]
+        inputs, predicted = blocks.words, blocks.centres()
+        valid = blocks.first <= blocks.last
+        if self.predicted == "context":
+            inputs, predicted, valid = predicted, inputs, blocks.in_a_window()
         progress = step / self.total_steps
         rate = self.learning_rate * max(1 - progress, self.min_learning_rate)
-        batch = {**blocks._asdict(), "input_rates": rate * self._input_scale[blocks.words]}
+        batch = {**blocks._asdict(), "input_rates": rate * self._input_scale[inputs]}
         whole = {}
-        if self._whole_tree:
+        if self._by_kernel and hasattr(self.targets, "whole"):
             scales = {"node_scales": self._output_scale, "node_rate": np.float32(rate)}
-            whole = {**self.targets.whole_tree(), **scales}
+            whole = {**self.targets.whole(), **scales}
         else:
-            targets, rows = self.targets(centres, blocks.first <= blocks.last, generator)
+            targets, rows = self.targets(predicted, valid, generator)
             batch |= {**targets, "output_rates": rate * self._output_scale[rows]}
         batch = {
             name: value.reshape(self.steps, self.step_blocks, *value.shape[1:])
             for name, value in batch.items()
         }
-        batch |= whole
-        if self.features is not None:
-            batch |= self.features.of_batch(batch["words"])
+        if self.features is not None and self._by_kernel:
+            whole |= {**self.features.whole(), "feature_scales": self._feature_scale}
+        elif self.features is not None:
+            batch |= self.features.of_steps(inputs.reshape(*batch["input_rates"].shape))
             batch["feature_scales"] = self._feature_scale[batch["features"]]
-        return batch
+        return batch | whole
 
     def fingerprint(self):
         """What must be equal for the batches to be the same."""

@@ -1,4 +1,4 @@
-"""What the centres of a block predict: themselves against negatives, or a path of decisions."""
+"""What is predicted of a block's words: themselves against negatives, or a path of decisions."""
 
 import numpy as np
 
@@ -30,15 +30,15 @@ class NegativeSampling:
         """float (V,): how often each row of the output table is expected in a step.
 
         Args:
-            share: float (V,), of each word in the centres.
-            step_blocks, block_words: G and C.
+            share: float (V,), of each word in the text.
+            step_blocks, block_words: G, and T, how many words of a block are predicted.
         """
         return step_blocks * (block_words * share + self.shared * self.probabilities)
 
-    def __call__(self, centres, valid, generator):
-        """int32 (N, C) centres of N blocks -> dict of arrays for the batch, rows of the output."""
-        negatives = self.noise.draw(generator, (len(centres), self.shared))
-        return {"negatives": negatives}, np.concatenate([centres, negatives], axis=1)
+    def __call__(self, predicted, valid, generator):
+        """int32 (N, T) words of N blocks -> dict of arrays for the batch, rows of the output."""
+        negatives = self.noise.draw(generator, (len(predicted), self.shared))
+        return {"negatives": negatives}, np.concatenate([predicted, negatives], axis=1)
 
     def get_config(self):
         return {"shared": self.shared, "exponent": self.exponent}
@@ -64,14 +64,14 @@ class HierarchicalSoftmax:
         passing = np.bincount(self.tree.points[on_path], shares, len(share) - 1)
         return step_blocks * block_words * passing
 
-    def __call__(self, centres, valid, generator):
-        """int32 (N, C) centres of N blocks -> dict of arrays for the batch, rows of the output.
+    def __call__(self, predicted, valid, generator):
+        """int32 (N, T) words of N blocks -> dict of arrays for the batch, rows of the output.
 
-        The dict holds `nodes` int32 (N, U) and `paths` int8 (N, C, U), as
-        `kctx.layers.window_products` takes them.
+        The dict holds `nodes` int32 (N, U) and `paths` int8 (N, T, U), as
+        `kctx.layers.window_products` takes them; words that are not `valid` have no path.
         """
-        number, size = centres.shape
-        points = self.tree.points[centres]  # (N, C, L)
+        number, size = predicted.shape
+        points = self.tree.points[predicted]  # (N, T, L)
         on_path = (points >= 0) & valid[:, :, None]
         where = np.flatnonzero(on_path)
         points = points.reshape(-1)[where]
@@ -92,11 +92,11 @@ class HierarchicalSoftmax:
         nodes = np.zeros((number, used), np.int32)
         nodes[block[new], column[new]] = (key % nodes_of_tree)[new]
         paths = np.zeros((number * size, used), np.int8)
-        bits = self.tree.codes[centres].reshape(-1)[where]
+        bits = self.tree.codes[predicted].reshape(-1)[where]
         paths[where // on_path.shape[2], column] = np.where(bits == self.positive_bit, 1, -1)
         return {"nodes": nodes, "paths": paths.reshape(number, size, used)}, nodes
 
-    def whole_tree(self):
+    def whole(self):
         """dict of arrays for kernels, which look the paths up: `points`, `codes` (V, L) and
         `positive_bit` ()."""
         bit = np.array(self.positive_bit, np.int32)

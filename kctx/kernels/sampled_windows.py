@@ -15,39 +15,39 @@ from kctx.kernels.rows import (
     loss_of_scores,
     scores_of,
 )
-from kctx.kernels.window_words import add_to_window, window_words
+from kctx.kernels.window_words import add_to_window, centres_around, window_words
 
 
 @compiled
-def _equal_negatives(centres, negatives, pairs):
-    """Lists the (centre, negative) of a block that are the same word; returns how many."""
+def _equal_negatives(words, negatives, pairs):
+    """Lists the (word, negative) of a block that are the same word; returns how many."""
     count = 0
-    for c in range(len(centres)):
+    for t in range(len(words)):
         for k in range(len(negatives)):
-            if negatives[k] == centres[c]:
-                pairs[count, 0] = c
+            if negatives[k] == words[t]:
+                pairs[count, 0] = t
                 pairs[count, 1] = k
                 count += 1
     return count
 
 
 @compiled
-def _sampled_targets(window, windows, num_centres, num_negatives, share, pairs, equal, targets):
-    """Targets of negative sampling: the centres of windows, and the block's negatives."""
+def _sampled_targets(predicted, number, num_words, num_negatives, share, pairs, equal, targets):
+    """Targets of negative sampling: the words to predict, and the block's negatives."""
     chosen, positive, total = targets
-    for i in range(windows):
-        chosen[i] = window[i]
+    for i in range(number):
+        chosen[i] = predicted[i]
         positive[i] = ONE
         total[i] = ONE
     for k in range(num_negatives):
-        chosen[windows + k] = num_centres + k
-        positive[windows + k] = ZERO
-        total[windows + k] = share * windows
+        chosen[number + k] = num_words + k
+        positive[number + k] = ZERO
+        total[number + k] = share * number
     for e in range(equal):
-        for i in range(windows):
-            if window[i] == pairs[e, 0]:
-                total[windows + pairs[e, 1]] -= share
-    return windows + num_negatives
+        for i in range(number):
+            if predicted[i] == pairs[e, 0]:
+                total[number + pairs[e, 1]] -= share
+    return number + num_negatives
 
 
 @compiled
@@ -72,35 +72,37 @@ def _gradients(
     """First phase for blocks `begin` ... `end` - 1, see `kctx.kernels.windows`."""
     cbow, average, corrected, loss_every = options
     num_centres, num_negatives = first.shape[1], negatives.shape[1]
-    num_words, width = places.shape[1], table.shape[1]
+    num_inputs, width = places.shape[1], table.shape[1]
     num_rows = rows.shape[1]
-    halo = (num_words - num_centres) // 2
-    # What predicts: the means of windows, or the words themselves.
-    num_vectors = num_centres if cbow else num_words
-    inputs = np.empty((num_words, width), np.float32)
+    num_predicted = num_rows - num_negatives
+    halo = (words.shape[1] - num_centres) // 2
+    # What predicts: the means of windows, or the inputs themselves.
+    num_vectors = num_centres if cbow else num_inputs
+    from_centres = num_inputs == num_centres
+    inputs = np.empty((num_inputs, width), np.float32)
     outputs = np.empty((num_rows, width), np.float32)
     hidden = np.empty((num_centres if cbow else 0, width), np.float32)
     hidden_gradient = np.empty((1, width), np.float32)
     gradients = np.empty((num_rows, num_vectors), np.float32)  # of scores
-    most = max(num_rows, num_words)
+    most = max(num_rows, words.shape[1])
     chosen, scores = np.empty(most, np.int64), np.empty(most, np.float32)
     positive, total = np.empty(most, np.float32), np.empty(most, np.float32)
     targets = (chosen, positive, total)
-    window, weights = np.empty(num_words, np.int64), np.empty(num_words, np.float32)
-    predicted = np.empty(num_centres, np.int64)
-    pairs = np.empty((num_centres * num_negatives, 2), np.int64)
+    window, weights = np.empty(most, np.int64), np.empty(most, np.float32)
+    predicted = np.empty(most, np.int64)
+    pairs = np.empty((num_predicted * num_negatives, 2), np.int64)
     for g in range(begin, end):
         copy_rows(table, places[g], inputs)
         copy_rows(output_table, rows[g], outputs)
         vectors = hidden if cbow else inputs
-        equal = _equal_negatives(words[g, halo : halo + num_centres], negatives[g], pairs)
+        equal = _equal_negatives(rows[g, :num_predicted], negatives[g], pairs)
         gradients[:] = ZERO
         of_inputs, of_outputs = input_gradients[g], output_gradients[g]
         of_inputs[:] = ZERO
         loss, number = 0.0, 0.0
         measured = g % loss_every == 0
         for v in range(num_vectors):
-            size, windows = 0, 0
+            size = number_predicted = 0
             if cbow:
                 size = window_words(
                     first[g, v], last[g, v], v + halo, sizes, g, average, window, weights
@@ -109,17 +111,20 @@ def _gradients(
                     clear_row(hidden, v)
                     add_products(weights, 0, window, size, inputs, hidden, v)
                     predicted[0] = v
-                    windows = 1
+                    number_predicted = 1
+            elif from_centres:
+                for h in range(first[g, v], last[g, v] + 1):
+                    if h != v + halo:
+                        predicted[number_predicted] = h
+                        number_predicted += 1
             else:
-                for c in range(max(0, v - 2 * halo), min(num_centres, v + 1)):
-                    if first[g, c] <= v <= last[g, c] and c + halo != v:
-                        predicted[windows] = c
-                        windows += 1
-            if windows == 0:
+                number_predicted = centres_around(first[g], last[g], v, halo, predicted)
+            if number_predicted == 0:
                 continue
-            number += windows
+            number += number_predicted
             count = _sampled_targets(
-                predicted, windows, num_centres, num_negatives, share, pairs, equal, targets
+                *(predicted, number_predicted, num_predicted, num_negatives),
+                *(share, pairs, equal, targets),
             )
             scores_of(vectors, v, outputs, chosen, count, scores, 0)
             if measured:
@@ -171,11 +176,14 @@ def sampled_steps(
 
     Args:
         bounds: int64 (cores + 1,), the blocks that each core begins with.
-        rows: int32 (S, G, U), the centres of each block and its negatives.
+        places: int32 (S, G, I), the vectors of the inputs: of all words of the blocks, or, in
+            skip-gram, of the centres, which then predict the words of their windows.
+        rows: int32 (S, G, U), the words of each block that are predicted (its centres, or all) and
+            its negatives.
         share: float, how many draws each of the negatives stands for.
     """
     cores = len(bounds) - 1
-    used_words = np.full(words.shape[1], words.shape[2])
+    used_words = np.full(words.shape[1], places.shape[2])
     used_rows = np.full(words.shape[1], rows.shape[2])
     for s in range(len(words)):
         for core in numba.prange(cores):

@@ -16,7 +16,7 @@ from kctx.kernels.rows import (
     loss_of_scores,
     scores_of,
 )
-from kctx.kernels.window_words import add_to_window, window_words
+from kctx.kernels.window_words import add_to_window, centres_around, window_words
 
 
 @compiled
@@ -53,16 +53,19 @@ def _gradients(
 ):
     """First phase for blocks `begin` ... `end` - 1, see `kctx.kernels.windows`.
 
-    A centre's window and path make a small dense product, with nothing to leave out. `rows` (G, U)
+    The inputs that predict a word and its path make a small dense product, with nothing to leave
+    out: those of its window, or the centres in whose windows it lies. `rows` (G, U)
     gets the nodes of each block, `used_rows` (G,) how many they are; `numbers` (V - 1,) holds -1s
     and does so again in the end.
     """
     cbow, average, corrected, loss_every = options
-    num_centres = first.shape[1]
-    num_words, width = places.shape[1], table.shape[1]
+    num_words, num_centres = words.shape[1], first.shape[1]
+    num_inputs, width = places.shape[1], table.shape[1]
     longest = tree[0].shape[1]
     halo = (num_words - num_centres) // 2
-    inputs = np.empty((num_words, width), np.float32)
+    from_centres = num_inputs == num_centres
+    num_predicted = num_words if from_centres else num_centres
+    inputs = np.empty((num_inputs, width), np.float32)
     hidden = np.empty((1, width), np.float32)
     hidden_gradient = np.empty((1, width), np.float32)
     nodes, labels = np.empty(longest, np.int64), np.empty(longest, np.float32)
@@ -80,13 +83,17 @@ def _gradients(
         used = 0
         loss, number = 0.0, 0.0
         measured = g % loss_every == 0
-        for c in range(num_centres):
-            size = window_words(
-                first[g, c], last[g, c], c + halo, sizes, g, average, window, weights
-            )
+        for t in range(num_predicted):
+            if from_centres:
+                size, place = centres_around(first[g], last[g], t, halo, window), t
+            else:
+                place = t + halo
+                size = window_words(
+                    first[g, t], last[g, t], place, sizes, g, average, window, weights
+                )
             if size == 0:
                 continue
-            word = words[g, c + halo]
+            word = words[g, place]
             length = _path(tree, word, nodes, labels)
             if cbow:
                 clear_row(hidden, 0)
@@ -156,6 +163,7 @@ def tree_steps(
 
     Args:
         bounds: int64 (cores + 1,), the blocks that each core begins with.
+        places: as `sampled_steps`.
         tree: (points int32 (V, L), codes int8 (V, L), the bit whose label is 1).
         node_scales: float32 (V - 1,), what the rate of each node is multiplied by.
         numbers: int32 (cores, V - 1), room of -1s.
@@ -163,7 +171,7 @@ def tree_steps(
     """
     cores = len(bounds) - 1
     blocks, room = output_gradients.shape[:2]
-    used_words = np.full(blocks, words.shape[2])
+    used_words = np.full(blocks, places.shape[2])
     used_rows = np.zeros(blocks, np.int64)
     rows, rates = np.empty((blocks, room), np.int32), np.empty((blocks, room), np.float32)
     for s in range(len(words)):

@@ -1,4 +1,4 @@
-"""The words of a window."""
+"""The words of a window, and the windows of a word."""
 
 from kctx.kernels.compiling import compiled
 from kctx.kernels.rows import ONE, ZERO, add_multiples
@@ -17,6 +17,22 @@ def window_words(first, last, itself, sizes, g, average, chosen, weights):
     if average:
         for i in range(count):
             weights[i] /= whole
+    return count
+
+
+@compiled
+def centres_around(first, last, word, halo, chosen):
+    """Lists the centres in whose windows the word at a place lies; returns how many there are.
+
+    Args:
+        first, last: int32 (C,), where the window of each centre begins and ends.
+        word: int, place in the block.
+    """
+    count = 0
+    for c in range(max(0, word - 2 * halo), min(len(first), word + 1)):
+        if first[c] <= word <= last[c] and c + halo != word:
+            chosen[count] = c
+            count += 1
     return count
 
 

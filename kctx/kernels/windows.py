@@ -17,9 +17,14 @@ import math
 
 import numpy as np
 
+from kctx.kernels.bags import add_to_bags, bag_means, distinct_words
 from kctx.kernels.cores import LOCK, num_cores
 from kctx.kernels.sampled_windows import sampled_steps
 from kctx.kernels.tree_windows import tree_steps
+from kctx.layers.window_products import input_words, predicted_words
+
+
+_OF_STEP = ("words", "first", "last", "negatives", "input_rates", "output_rates")
 
 
 class WindowKernel:
@@ -59,27 +64,27 @@ class WindowKernel:
                 `points`, `codes`, `positive_bit`, `node_scales` and `node_rate` instead of
                 `nodes`, `paths` and `output_rates`.
             table: float32 (N, D), the vectors that the inputs are among.
-            places: int32 (S, G, H), the vector of each word of the blocks.
+            places: int32 (S, G, I), the vectors of the words that `input_words` gives.
             output_table: float32 (V, D).
-            sizes: float32 (S, G, H), as `input_sizes` of `window_step`. Default: ones.
+            sizes: float32 (S, G, I), as `input_sizes` of `window_step`. Default: ones.
 
         Returns:
             (sum of losses, number of predictions) of the blocks on which they are measured.
         """
         words, first, width = batch["words"], batch["first"], table.shape[1]
-        _, blocks, centres = first.shape
+        blocks = first.shape[1]
         if sizes is None:
-            sizes = self._buffer("ones", words.shape, value=1)
+            sizes = self._buffer("ones", places.shape, value=1)
         cores = num_cores()
         bounds = np.array([blocks * core // cores for core in range(cores + 1)])
         windows = (bounds, words, first, batch["last"], table, places, sizes)
-        input_gradients = self._buffer("inputs", (*words.shape[1:], width))
+        input_gradients = self._buffer("inputs", (*places.shape[1:], width))
+        predicted = predicted_words(batch)
         losses = np.zeros((blocks, 2))
         with LOCK:
             if "negatives" in batch:
                 negatives = batch["negatives"]
-                halo = (words.shape[2] - centres) // 2
-                rows = np.concatenate([words[:, :, halo : halo + centres], negatives], axis=2)
+                rows = np.concatenate([predicted, negatives], axis=2)
                 sampled_steps(
                     *windows,
                     rows,
@@ -95,7 +100,7 @@ class WindowKernel:
                 )
             else:
                 points, scales = batch["points"], batch["node_scales"]
-                most = min(centres * points.shape[1], len(scales))
+                most = min(predicted.shape[2] * points.shape[1], len(scales))
                 tree_steps(
                     *windows,
                     (points, batch["codes"], int(batch["positive_bit"])),
@@ -111,3 +116,24 @@ class WindowKernel:
                 )
         loss, number = losses.sum(axis=0)
         return loss, number
+
+    def bag_steps(self, batch, table, output_table):
+        """`steps` of words whose vectors are means of rows of a table, see `kctx.models.FastText`.
+
+        Args:
+            batch: as there, with `features`, `feature_offsets` and `feature_scales`.
+            table: float32 (N, D), the rows.
+            output_table: float32 (V, D).
+        """
+        rows, offsets = batch["features"], batch["feature_offsets"]
+        sizes = np.diff(offsets).astype(np.float32)
+        numbers = self._buffer("words", sizes.shape, np.int32, value=-1)
+        total = np.zeros(2)
+        for step in range(len(batch["words"])):
+            one = {k: v[step : step + 1] if k in _OF_STEP else v for k, v in batch.items()}
+            words, places = distinct_words(input_words(one)[0], numbers)
+            before = bag_means(table, rows, offsets, words)
+            after = before.copy()
+            total += self.steps(one, after, places[None], output_table, sizes[words][places][None])
+            add_to_bags(table, rows, offsets, words, after, before, batch["feature_scales"])
+        return total

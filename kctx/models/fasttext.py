@@ -15,9 +15,6 @@ from kctx.layers.window_products import (
 )
 from kctx.models.sparse_model import SparseModel, check_rows
 
-_OF_BATCH = {"features", "feature_words", "feature_scales", "word_sizes", "positions"}
-
-
 @keras.saving.register_keras_serializable("kctx")
 class FastText(SparseModel):
     """Skip-gram and continuous bag of words with subwords (Bojanowski et al. 2017).
@@ -25,10 +22,10 @@ class FastText(SparseModel):
     New against Word2Vec: a word's vector is the mean of a row of its own and of the rows of its
     character n-grams, which are hashed into buckets; so words that were never seen have vectors
     too. Trained in blocks as `Word2Vec`. As in the reference, the rows are averaged (the paper sums
-    them), and each gets the whole gradient of the average. Departure: in skip-gram the input is the
-    context word, which predicts the centre, as in the tool of Word2Vec; in the reference the
-    centre's n-grams predict the context word. Windows reach as far to both sides, so each pair of
-    words comes equally often either way round, and the expected step is the same.
+    them), and each gets the whole gradient of the average. In skip-gram the centre's n-grams best
+    predict the words of its window (a stream of `predicted="context"`), as in the paper; a stream
+    of `predicted="centres"` teaches the same pairs the other way round, as the tool of Word2Vec
+    has them, and reads more rows.
 
     Args:
         vocabulary_size: V, int >= 2.
@@ -87,55 +84,46 @@ class FastText(SparseModel):
         check_rows("buckets", self.buckets, rows - self.vocabulary_size)
 
     def update(self, batch):
-        """One batch of `kctx.data.WindowStream` with features: its steps, one after the other.
-
-        The vectors of the batch's words are made once; the steps change these, and at the end the
-        change of each word is added to all its rows. So the rows, many for each word, are read and
-        written once for a batch of thousands of words.
-        """
-        check_targets(self.objective, batch)
-        if self.kernel is not None and self.kernel.takes(batch):
-            return self._update_by_kernel(batch)
-        features, owners = batch["features"], batch["feature_words"]
-        sizes, positions = batch["word_sizes"], batch["positions"]
-        places = ops.shape(sizes)[0]
-        sums = bag_sums(self.input_table, features, owners, places)
-        before = vectors = sums / ops.expand_dims(sizes, -1)  # (P, D)
-        sizes = ops.cast(ops.take(sizes, positions, axis=0), self.compute_dtype)
+        """One batch of `kctx.data.WindowStream` with features: its steps, one after the other."""
+        check_targets(self.architecture, self.objective, batch)
+        if self.kernel is not None and "feature_offsets" in batch:
+            batch = arrays(batch)
+            tables = (in_memory(x) for x in (self.input_table, self.output_table))
+            loss, count = self.kernel.bag_steps(batch, *tables)
+            return ops.convert_to_tensor(loss, "float32"), ops.convert_to_tensor(count, "float32")
         losses, counts = [], []
-        for step in range(positions.shape[0]):
-            inputs = ops.cast(ops.take(vectors, positions[step], axis=0), self.compute_dtype)
-            gradients, loss, count = window_step(
-                {name: batch[name][step] for name in batch if name not in _OF_BATCH},
-                inputs,
-                self.output_table,
-                self.architecture,
-                self.num_negatives,
-                input_sizes=sizes[step],
-            )
-            rates = ops.expand_dims(batch["input_rates"][step], -1)
-            changes = ops.reshape(ops.cast(gradients, "float32") * rates, (-1, self.dim))
-            vectors = vectors + ops.segment_sum(
-                changes, ops.reshape(positions[step], (-1,)), num_segments=places
-            )
+        for step in range(batch["words"].shape[0]):
+            loss, count = self._update_step({name: value[step] for name, value in batch.items()})
             losses.append(loss)
             counts.append(count)
-        scales = batch["feature_scales"]
-        add_to_bags(self.input_table, features, owners, vectors - before, scales)
         return sum(losses), sum(counts)
 
-    def _update_by_kernel(self, batch):
-        from kctx.kernels import bags
-
-        batch = arrays(batch)
-        table, output_table = (in_memory(x) for x in (self.input_table, self.output_table))
-        features, sizes, positions = batch["features"], batch["word_sizes"], batch["positions"]
-        offsets = bags.bag_offsets(batch["feature_words"], len(sizes))
-        before = bags.bag_means(table, features, offsets, sizes)
-        after = before.copy()
-        loss, count = self.kernel.steps(batch, after, positions, output_table, sizes[positions])
-        bags.add_to_bags(table, features, offsets, after, before, batch["feature_scales"])
-        return ops.convert_to_tensor(loss, "float32"), ops.convert_to_tensor(count, "float32")
+    def _update_step(self, step):
+        """The vectors of the step's words are made once each, and the change of each word is added
+        to all its rows, which are many: so they are read and written once for all of its windows.
+        """
+        features, owners, positions = step["features"], step["feature_words"], step["positions"]
+        places = ops.shape(step["word_sizes"])[0]
+        sizes = ops.expand_dims(step["word_sizes"], -1)
+        vectors = bag_sums(self.input_table, features, owners, places) / sizes  # (P, D)
+        gradients, loss, count = window_step(
+            step,
+            ops.cast(ops.take(vectors, positions, axis=0), self.compute_dtype),
+            self.output_table,
+            self.architecture,
+            self.num_negatives,
+            input_sizes=ops.cast(
+                ops.take(step["word_sizes"], positions, axis=0), self.compute_dtype
+            ),
+        )
+        rates = ops.expand_dims(step["input_rates"], -1)
+        changes = ops.segment_sum(
+            ops.reshape(ops.cast(gradients, "float32") * rates, (-1, self.dim)),
+            ops.reshape(positions, (-1,)),
+            num_segments=places,
+        )
+        add_to_bags(self.input_table, features, owners, changes, step["feature_scales"])
+        return loss, count
 
     def get_config(self):
         names = (

@@ -12,6 +12,7 @@ from kctx.layers.window_products import (
     LOSS_SHARE,
     OBJECTIVES,
     check_targets,
+    input_words,
     window_step,
 )
 from kctx.models.sparse_model import SparseModel
@@ -98,11 +99,11 @@ class Word2Vec(SparseModel):
 
     def update(self, batch):
         """One batch of `kctx.data.WindowStream`: its steps, one after the other."""
-        check_targets(self.objective, batch)
+        check_targets(self.architecture, self.objective, batch)
         if self.kernel is not None and self.kernel.takes(batch):
             batch = arrays(batch)
             table, output_table = (in_memory(x) for x in (self.input_table, self.output_table))
-            loss, count = self.kernel.steps(batch, table, batch["words"], output_table)
+            loss, count = self.kernel.steps(batch, table, input_words(batch), output_table)
             return ops.convert_to_tensor(loss, "float32"), ops.convert_to_tensor(count, "float32")
         losses, counts = [], []
         for step in range(batch["words"].shape[0]):
@@ -112,7 +113,7 @@ class Word2Vec(SparseModel):
         return sum(losses), sum(counts)
 
     def _update_step(self, step):
-        words = step["words"]
+        words = input_words(step)
         inputs = ops.cast(read_rows(self.input_table, words), self.compute_dtype)
         gradients, loss, number = window_step(
             step,

@@ -109,6 +109,21 @@ def test_shapes_and_dtypes():
 
 
 @pytest.mark.parametrize("kind", [NegativeSampling, HierarchicalSoftmax])
+def test_centres_that_predict(kind):
+    """The centres have the rates, and the words of their windows the targets."""
+    batch = batches(stream_of(targets=kind(VOCABULARY.counts), predicted="context"))[0]
+    assert batch["input_rates"].shape == (2, 5, 4)
+    if kind is NegativeSampling:
+        assert batch["output_rates"].shape == (2, 5, 10 + batch["negatives"].shape[-1])
+        return
+    assert batch["paths"].shape[:3] == (2, 5, 10)
+    place, centre = np.arange(10), np.arange(4)[:, None] + 3
+    inside = (batch["first"][..., None] <= place) & (place <= batch["last"][..., None])
+    inside &= place != centre
+    np.testing.assert_array_equal(batch["paths"].any(axis=-1), inside.any(axis=-2))
+
+
+@pytest.mark.parametrize("kind", [NegativeSampling, HierarchicalSoftmax])
 def test_dataset_gives_the_same(kind):
     stream = stream_of(targets=kind(VOCABULARY.counts))
     stream.restore({"step": np.int64(2)})
@@ -192,7 +207,8 @@ def test_windows_do_not_leave_their_line():
             "`learning_rate` must be above 0. Received: .*=nan",
         ),
         ({"sample": -1e-3}, "`sample` must be at least 0. Received: sample=-0.001"),
-        ({"row_rates": "mean"}, "`row_rates` must be 'sqrt' or 'sum'. Received: 'mean'"),
+        ({"row_rates": "mean"}, "`row_rates` must be one of .* Received: row_rates='mean'"),
+        ({"predicted": "words"}, "`predicted` must be one of .* Received: predicted='words'"),
     ],
 )
 def test_bad_options(options, message):

@@ -1,4 +1,4 @@
-"""The rows that the words of a batch are made of."""
+"""The rows that the words of a step are made of."""
 
 import numpy as np
 import pytest
@@ -11,33 +11,34 @@ pytestmark = pytest.mark.once
 FEATURES = ([0, 7, 1, 2, 7, 8, 7, 3, 9], [0, 2, 3, 7, 9])
 
 
-def rows_by_word(made):
-    real = made["feature_words"] < len(made["word_sizes"])
+def rows_by_word(made, step):
+    real = made["feature_words"][step] < made["word_sizes"].shape[1]
     rows = {}
-    for row, place in zip(made["features"][real], made["feature_words"][real], strict=True):
+    for row, place in zip(made["features"][step][real], made["feature_words"][step][real], strict=True):
         rows.setdefault(int(place), []).append(int(row))
     return rows
 
 
 def test_by_hand():
-    words = np.int32([[2, 0, 2], [3, 0, 0]])
-    made = WordFeatures(*FEATURES).of_batch(words)
+    words = np.int32([[[2, 0], [2, 2]], [[3, 0], [0, 1]]])
+    made = WordFeatures(*FEATURES).of_steps(words)
     assert made["positions"].shape == words.shape
-    rows = rows_by_word(made)
-    assert len(rows) == 3  # each word once
-    expected = {0: [0, 7], 2: [2, 7, 8, 7], 3: [3, 9]}
-    for word, place in zip(words.ravel(), made["positions"].ravel(), strict=True):
-        assert rows[int(place)] == expected[int(word)]
-        assert made["word_sizes"][place] == len(expected[int(word)])
-    assert (made["word_sizes"][3:] == 1).all()
-    assert (np.diff(made["feature_words"]) >= 0).all()
+    expected = {0: [0, 7], 1: [1], 2: [2, 7, 8, 7], 3: [3, 9]}
+    for step, number in enumerate((2, 3)):
+        rows = rows_by_word(made, step)
+        assert len(rows) == number  # each word once
+        for word, place in zip(words[step].ravel(), made["positions"][step].ravel(), strict=True):
+            assert rows[int(place)] == expected[int(word)]
+            assert made["word_sizes"][step, place] == len(expected[int(word)])
+        assert (made["word_sizes"][step, number:] == 1).all()
+        assert (np.diff(made["feature_words"][step]) >= 0).all()
     assert [made[x].dtype for x in ("positions", "features", "feature_words")] == [np.int32] * 3
 
 
 def test_shapes_are_few():
     draws, features = np.random.default_rng(0), WordFeatures(*FEATURES)
     shapes = {
-        tuple(x.shape for x in features.of_batch(draws.integers(0, 4, (2, 9))).values())
+        tuple(x.shape for x in features.of_steps(draws.integers(0, 4, (2, 9))).values())
         for _ in range(20)
     }
     assert len(shapes) == 1
@@ -45,9 +46,9 @@ def test_shapes_are_few():
 
 def test_one_batch_does_not_depend_on_another():
     features, words = WordFeatures(*FEATURES), np.int32([[3, 1]])
-    first = features.of_batch(words)
-    features.of_batch(np.int32([[0, 2], [2, 1]]))
-    for name, value in features.of_batch(words).items():
+    first = features.of_steps(words)
+    features.of_steps(np.int32([[0, 2], [2, 1]]))
+    for name, value in features.of_steps(words).items():
         np.testing.assert_array_equal(value, first[name])
 
 

@@ -55,7 +55,7 @@ def stream(objective, by_kernel, with_features=False, **options):
         block_words=5,
         step_blocks=9,
         steps=3,
-        whole_tree=by_kernel,
+        by_kernel=by_kernel,
         **options,
     )
 
@@ -101,6 +101,20 @@ def test_kinds_of_bags_agree_with_the_products(objective, options):
     )
 
 
+@VARIANTS
+def test_a_centre_that_predicts_agrees_with_the_products(objective):
+    check_equal(
+        *(
+            trained(
+                Word2Vec(len(VOCABULARY), 17, objective=objective),
+                stream(objective, by_kernel, predicted="context"),
+                by_kernel,
+            )
+            for by_kernel in (True, False)
+        )
+    )
+
+
 @ARCHITECTURES
 @VARIANTS
 def test_fasttext_agrees_with_the_products(architecture, objective):
@@ -108,7 +122,11 @@ def test_fasttext_agrees_with_the_products(architecture, objective):
         *(
             trained(
                 FastText(len(VOCABULARY), BUCKETS, 16, architecture, objective),
-                stream(objective, by_kernel, with_features=True),
+                stream(
+                    *(objective, by_kernel),
+                    with_features=True,
+                    predicted="context" if architecture == "skip_gram" else "centres",
+                ),
                 by_kernel,
             )
             for by_kernel in (True, False)
@@ -117,14 +135,20 @@ def test_fasttext_agrees_with_the_products(architecture, objective):
 
 
 @VARIANTS
-def test_results_do_not_depend_on_the_number_of_cores(objective, monkeypatch):
-    from kctx.kernels import windows
+@pytest.mark.parametrize("kind", [Word2Vec, FastText])
+def test_results_do_not_depend_on_the_number_of_cores(kind, objective, monkeypatch):
+    from kctx.kernels import bags, windows
 
     runs = []
     for cores in (1, 2, 5):
-        monkeypatch.setattr(windows, "num_cores", lambda cores=cores: cores)
-        model = Word2Vec(len(VOCABULARY), 12, objective=objective)
-        runs.append(trained(model, stream(objective, True), True))
+        for module in (bags, windows):
+            monkeypatch.setattr(module, "num_cores", lambda cores=cores: cores)
+        if kind is Word2Vec:
+            model = Word2Vec(len(VOCABULARY), 12, objective=objective)
+        else:
+            model = FastText(len(VOCABULARY), BUCKETS, 12, objective=objective)
+        data = stream(objective, True, with_features=kind is FastText)
+        runs.append(trained(model, data, True))
     for other in runs[1:]:
         for a, b in zip(runs[0], other, strict=True):
             np.testing.assert_array_equal(a, b)

@@ -63,8 +63,9 @@ def test_the_published_shared_negatives_step():
     np.testing.assert_allclose(0.1 * array(inputs_by)[0], expected, atol=1e-8)
 
 
-def make_step(objective, seed=0):
+def make_step(objective, seed=0, predicted="centres"):
     """A step in which negatives and centres repeat, and some centres have no window."""
+    targets, sources = (CENTRES, POSITIONS) if predicted == "centres" else (POSITIONS, CENTRES)
     rng = np.random.default_rng(seed)
     place = np.arange(CENTRES) + HALO
     first = place - rng.integers(0, HALO + 1, (BLOCKS, CENTRES))
@@ -75,16 +76,21 @@ def make_step(objective, seed=0):
         "first": np.where(none, 1, first),
         "last": np.where(none, 0, last),
     }
+    rows = targets + NEGATIVES
     if objective == "negative_sampling":
         step["negatives"] = rng.integers(0, WORDS, (BLOCKS, NEGATIVES))
-        rows = CENTRES + NEGATIVES
     else:
-        rows = CENTRES + NEGATIVES
         step["nodes"] = np.stack([rng.permutation(WORDS)[:rows] for _ in range(BLOCKS)])
-        paths = rng.integers(-1, 2, (BLOCKS, CENTRES, rows)).astype("int8")
-        step["paths"] = np.where(none[..., None], np.int8(0), paths)
+        paths = rng.integers(-1, 2, (BLOCKS, targets, rows)).astype("int8")
+        if predicted == "centres":
+            paths = np.where(none[..., None], np.int8(0), paths)
+        step["paths"] = paths
     step = {k: v if v.dtype == np.int8 else v.astype("int32") for k, v in step.items()}
-    return {**step, "output_rates": rng.random((BLOCKS, rows)).astype("float32")}
+    rates = {
+        "input_rates": rng.random((BLOCKS, sources)).astype("float32"),
+        "output_rates": rng.random((BLOCKS, rows)).astype("float32"),
+    }
+    return step | rates
 
 
 VARIANTS = [
@@ -105,14 +111,19 @@ def test_step_equals_loops_over_pairs(architecture, objective, average, correcte
     check_step(architecture, average, corrected, objective, with_sizes=False)
 
 
+@pytest.mark.parametrize("objective", ["negative_sampling", "hierarchical_softmax"])
+def test_a_centre_predicts_the_words_of_its_window(objective):
+    check_step("skip_gram", True, False, objective, with_sizes=False, predicted="context")
+
+
 @pytest.mark.parametrize("corrected", [False, True])
 def test_averages_of_inputs_that_are_averages(corrected):
     check_step("cbow", True, corrected, "negative_sampling", with_sizes=True)
 
 
-def check_step(architecture, average, corrected, objective, with_sizes):
-    rng, step = np.random.default_rng(1), make_step(objective)
-    inputs = rng.normal(size=(BLOCKS, POSITIONS, WIDTH)).astype("float32")
+def check_step(architecture, average, corrected, objective, with_sizes, predicted="centres"):
+    rng, step = np.random.default_rng(1), make_step(objective, predicted=predicted)
+    inputs = rng.normal(size=(*step["input_rates"].shape, WIDTH)).astype("float32")
     table = rng.normal(size=(WORDS, WIDTH)).astype("float32")
     sizes = rng.integers(1, 4, (BLOCKS, POSITIONS)).astype("float32") if with_sizes else None
     variable = keras.Variable(table, dtype="float32")

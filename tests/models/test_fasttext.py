@@ -25,39 +25,47 @@ def model_of(architecture, objective, size=SIZE, buckets=SUBWORDS.buckets, **opt
     return with_values(FastText(size, buckets, 8, architecture, objective, **options))
 
 
-def of_step(batch, place):
-    """The arrays of one step, as `by_loops` takes them."""
-    whole = {"features", "feature_words", "feature_scales", "word_sizes"}
-    return {name: value[place] for name, value in batch.items() if name not in whole}
+def stream_for(architecture, objective, **options):
+    """In skip-gram the centre predicts, as in the reference."""
+    predicted = "context" if architecture == "skip_gram" else "centres"
+    return words_stream(objective, **{"predicted": predicted, **options})
 
 
-@every_variant
-def test_training_equals_loops_over_pairs(architecture, objective):
+def steps_of(stream):
+    """Each step of a stream, as `by_loops` takes it."""
+    for (batch,) in stream.batches():
+        for place in range(len(batch["words"])):
+            yield {name: value[place] for name, value in batch.items()}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "objective", "predicted"),
+    [(*variant, "centres") for variant in VARIANTS]
+    + [(*variant, "context") for variant in VARIANTS if variant[0] == "skip_gram"],
+)
+def test_training_equals_loops_over_pairs(architecture, objective, predicted):
     """So the three backends learn the same: tables after some batches, and the mean loss."""
-    options = {"lines": LINES[:40], "learning_rate": 0.2}
+    options = {"lines": LINES[:40], "learning_rate": 0.2, "predicted": predicted}
     model = model_of(architecture, objective)
     inputs, outputs = (table.astype("float64") for table in tables(model))
     losses = numbers = 0
-    for (batch,) in words_stream(objective, whole_tree=False, **options).batches():
-        number = len(batch["word_sizes"])
-        real = batch["feature_words"] < number
-        rows, owners = batch["features"][real], batch["feature_words"][real]
+    for step in steps_of(words_stream(objective, by_kernel=False, **options)):
+        number = len(step["word_sizes"])
+        real = step["feature_words"] < number
+        rows, owners = step["features"][real], step["feature_words"][real]
         vectors = np.zeros((number, 8))
         np.add.at(vectors, owners, inputs[rows])
-        vectors /= batch["word_sizes"][:, None]
-        before = vectors.copy()
-        for place in range(2):
-            step = of_step(batch, place)
-            positions, sizes = step["positions"], batch["word_sizes"][step["positions"]]
-            by_inputs, by_outputs, loss, count = by_loops(
-                *(step, vectors[positions], outputs[rows_of(step)], architecture, 5, True, False),
-                sizes=sizes,
-            )
-            np.add.at(outputs, rows_of(step), step["output_rates"][..., None] * by_outputs)
-            np.add.at(vectors, positions, step["input_rates"][..., None] * by_inputs)
-            losses, numbers = losses + loss[0], numbers + count[0]
-        scales = batch["feature_scales"][real][:, None]
-        np.add.at(inputs, rows, scales * (vectors - before)[owners])
+        vectors /= step["word_sizes"][:, None]
+        positions, sizes = step["positions"], step["word_sizes"][step["positions"]]
+        by_inputs, by_outputs, loss, count = by_loops(
+            *(step, vectors[positions], outputs[rows_of(step)], architecture, 5, True, False),
+            sizes=sizes,
+        )
+        np.add.at(outputs, rows_of(step), step["output_rates"][..., None] * by_outputs)
+        changes = np.zeros_like(vectors)
+        np.add.at(changes, positions, step["input_rates"][..., None] * by_inputs)
+        losses, numbers = losses + loss[0], numbers + count[0]
+        np.add.at(inputs, rows, step["feature_scales"][real][:, None] * changes[owners])
     (loss,) = in_stream(model, words_stream(objective, **options))
     made = tables(model)
     np.testing.assert_allclose(made[0], inputs, atol=3e-5)
@@ -69,7 +77,7 @@ def test_training_equals_loops_over_pairs(architecture, objective):
 def test_learns(architecture, objective):
     """Words of one topic become more similar than those of the two."""
     model = FastText(SIZE, SUBWORDS.buckets, 8, architecture, objective)
-    stream = words_stream(objective, epochs=20, learning_rate=0.05)
+    stream = stream_for(architecture, objective, epochs=20, learning_rate=0.05)
     losses = in_stream(model, stream)
     assert losses[-1] < 0.95 * losses[0], losses
     table, features = array(model.input_table), stream.features
@@ -92,18 +100,20 @@ def test_other_rows_stay_bit_for_bit(architecture, objective):
     counts = np.r_[VOCABULARY.counts, np.ones(500, np.int64)]
     vocabulary = WordVocabulary(words, counts)
     stream, looked_up = (
-        words_stream(
-            objective, vocabulary=vocabulary, subwords=Subwords(3, 5, 3000), whole_tree=whole
+        stream_for(
+            *(architecture, objective),
+            vocabulary=vocabulary,
+            subwords=Subwords(3, 5, 3000),
+            by_kernel=by_kernel,
         )
-        for whole in (None, False)
+        for by_kernel in (None, False)
     )
     model = model_of(architecture, objective, len(words), 3000)
     before, touched = tables(model), [set(), set()]
-    for (batch,) in looked_up.batches():
-        real = batch["feature_words"] < len(batch["word_sizes"])
-        touched[0] |= set(batch["features"][real].tolist())
-        for place in range(2):
-            touched[1] |= set(rows_of(of_step(batch, place)).ravel().tolist())
+    for step in steps_of(looked_up):
+        real = step["feature_words"] < len(step["word_sizes"])
+        touched[0] |= set(step["features"][real].tolist())
+        touched[1] |= set(rows_of(step).ravel().tolist())
     in_stream(model, stream)
     for old, new, rows in zip(before, tables(model), touched, strict=True):
         others = np.setdiff1d(np.arange(len(old)), list(rows))
@@ -116,9 +126,9 @@ def test_other_rows_stay_bit_for_bit(architecture, objective):
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(architecture, objective, policy):
     reference, model = (model_of(architecture, objective, dtype=x) for x in (None, policy))
-    options = {"learning_rate": 0.2}
-    expected = in_stream(reference, words_stream(objective, **options))
-    losses = in_stream(model, words_stream(objective, **options))
+    variant = (architecture, objective)
+    expected = in_stream(reference, stream_for(*variant, learning_rate=0.2))
+    losses = in_stream(model, stream_for(*variant, learning_rate=0.2))
     np.testing.assert_allclose(losses, expected, rtol=0.02)
     for made, wanted in zip(tables(model), tables(reference), strict=True):
         assert made.dtype == np.float32 and np.isfinite(made).all()
@@ -199,6 +209,12 @@ def test_targets_of_another_objective(architecture, objective):
     with pytest.raises(ValueError, match=f"targets of the stream .* objective='{objective}'"):
         (batch,) = next(words_stream(other).batches())
         FastText(SIZE, SUBWORDS.buckets, 8, architecture, objective).update(batch)
+
+
+def test_cbow_does_not_predict_the_context():
+    (batch,) = next(words_stream("negative_sampling", predicted="context").batches())
+    with pytest.raises(ValueError, match="must have predicted='centres'. Received: a stream of"):
+        FastText(SIZE, SUBWORDS.buckets, 8, "cbow").update(batch)
 
 
 def test_a_rate_that_is_too_high_stops_with_an_error():

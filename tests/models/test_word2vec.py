@@ -147,7 +147,7 @@ def test_training_equals_loops_over_pairs(architecture, objective):
     inputs, outputs = (table.astype("float64") for table in tables(model))
     losses = numbers = 0
     looked_up = stream_of(
-        objective, IdCorpus.build(VOCABULARY, lines=lines), learning_rate=0.2, whole_tree=False
+        objective, IdCorpus.build(VOCABULARY, lines=lines), learning_rate=0.2, by_kernel=False
     )
     for (batch,) in looked_up.batches():
         for place in range(2):
@@ -248,7 +248,7 @@ def test_other_rows_stay_bit_for_bit(architecture, objective):
     words = [*VOCABULARY.words, *map(str, range(2000))]
     vocabulary = WordVocabulary(words, counts)
     stream, looked_up = (
-        stream_of(objective, vocabulary=vocabulary, learning_rate=0.5, whole_tree=whole)
+        stream_of(objective, vocabulary=vocabulary, learning_rate=0.5, by_kernel=whole)
         for whole in (None, False)
     )
     model = model_of(architecture, objective, size=len(counts))
@@ -317,7 +317,7 @@ def largest_made(model, batch):
 def test_nothing_of_the_size_of_a_table_is_made(architecture, objective):
     counts = np.r_[VOCABULARY.counts, np.ones(100_000, np.int64)]
     words = [*VOCABULARY.words, *map(str, range(100_000))]
-    stream = stream_of(objective, vocabulary=WordVocabulary(words, counts), whole_tree=False)
+    stream = stream_of(objective, vocabulary=WordVocabulary(words, counts), by_kernel=False)
     model = Word2Vec(len(counts), 8, architecture, objective)
     model.kernel = None  # which makes no tensors at all
     (batch,) = next(stream.batches())
