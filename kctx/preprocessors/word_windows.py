@@ -115,31 +115,47 @@ def window_bounds(places, row_splits, room, stride):
         has one window without words.
     """
     begin, limit = row_splits[:-1], row_splits[1:]
+    number = tf.size(places, tf.int64) - 1
+    word = tf.range(number)
+    sentence = tf.searchsorted(limit, word, side="right", out_type=tf.int64)
+    stop = tf.gather(limit, sentence)
 
-    def furthest(start, tokens):  # the last word that begins at most so many tokens behind
-        reached = tf.gather(places, start) + tokens
+    def furthest(tokens):  # of each word the last one that begins at most so many tokens behind
+        reached = places[:-1] + tokens
         return tf.searchsorted(places, reached, side="right", out_type=tf.int64) - 1
 
-    def window(sentence, start, *found):
-        stop = tf.gather(limit, sentence)
-        end = tf.minimum(furthest(start, room), stop)
-        after = tf.minimum(tf.maximum(furthest(start, stride), start + 1), end)
-        found = [
-            tf.concat([old, new], 0) for old, new in zip(found, (sentence, start, end), strict=True)
-        ]
-        more = end < stop
-        return tf.boolean_mask(sentence, more), tf.boolean_mask(after, more), *found
+    # The window that each word would begin, and the word with which the next one would.
+    end = tf.minimum(furthest(room), stop)
+    after = tf.minimum(tf.maximum(furthest(stride), word + 1), end)
+    following = tf.concat([tf.where(end < stop, after, number), [number]], 0)  # (W + 1,)
+    starts = _reached(following, tf.boolean_mask(begin, begin < limit))
 
-    none = tf.zeros([0], tf.int64)
-    state = (tf.range(tf.size(begin, tf.int64)), begin, none, none, none)
-    *_, sentence, first, last = tf.while_loop(
-        lambda sentence, *_: tf.size(sentence) > 0,
-        window,
-        state,
-        shape_invariants=(tf.TensorShape([None]),) * 5,
-    )
+    none = tf.boolean_mask(tf.range(tf.size(begin, tf.int64)), begin == limit)  # without words
+    empty = tf.gather(begin, none)
+    sentence = tf.concat([none, tf.gather(sentence, starts)], 0)
     order = tf.argsort(sentence, stable=True)
-    return tuple(tf.gather(values, order) for values in (sentence, first, last))
+    bounds = (sentence, tf.concat([empty, starts], 0), tf.concat([empty, tf.gather(end, starts)], 0))
+    return tuple(tf.gather(values, order) for values in bounds)
+
+
+def _reached(following, begin):
+    """Places on the ways from some places on, in order.
+
+    Args:
+        following: int64 (W + 1,), the place behind each; W is the end of all ways.
+        begin: int64 (B,), where ways begin.
+    """
+    end = tf.size(following, tf.int64) - 1
+    found = tf.scatter_nd(begin[:, None], tf.ones_like(begin, tf.int32), [end + 1])
+
+    def twice_as_far(found, leap):  # found: all places nearer than a leap
+        further = tf.math.unsorted_segment_max(found, leap, end + 1)
+        return tf.maximum(found, further), tf.gather(leap, leap)
+
+    found, _ = tf.while_loop(
+        lambda _, leap: tf.reduce_any(leap < end), twice_as_far, (found, following)
+    )
+    return tf.where(found[:-1] > 0)[:, 0]
 
 
 def best_windows(word_mask, sentence_index, word_starts, num_sentences):
