@@ -48,6 +48,8 @@ class Sentences(finetuning.FineTuning):
         self.task = config.task
         self.labels = train.label_names
         self.needs_pairs = train.pairs is not None
+        if self.needs_pairs:
+            self.task_options = {"pairs": True}
 
     def describe(self):
         labels = "numbers" if self.labels is None else self.labels

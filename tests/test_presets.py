@@ -281,10 +281,27 @@ def test_predict_refusals():
         presets.TextModel(text_model.model, single, "classification").predict("a", "b")
     with pytest.raises(ValueError, match="`batch_size`"):
         text_model.predict(["a"], batch_size=0)
-    with pytest.raises(ValueError, match="needs a task and a preprocessor"):
+    with pytest.raises(ValueError, match="needs a task and a preprocessor.* kctx embed"):
         presets.TextModel(make_encoder(), make_preprocessor()).predict(["a"])
     with pytest.raises(ValueError, match="needs a task and a preprocessor"):
         presets.TextModel(make_classifier(), None, "classification", ["a"]).predict(["a"])
+
+
+def test_a_model_taught_on_pairs_asks_for_them(tmp_path):
+    plain = make_text_model()
+    model = presets.TextModel(
+        plain.model, plain.preprocessor, "classification", plain.labels, {"pairs": True}
+    )
+    model.save(tmp_path)
+    model = presets.load(tmp_path)
+    with pytest.raises(TypeError, match="classification needs `pairs`"):
+        model.predict(["a film"])
+    with pytest.raises(ValueError, match="must have the parts text, text_pair"):
+        list(model.predict_stream(["a film"]))
+    assert model.predict("a film", "a book") == plain.predict("a film", "a book")
+    both = ("text", "text_pair")
+    assert model.asked().signatures() == {"serving_default": both, "pair": both}
+    assert plain.asked().signatures() == {"serving_default": both[:1], "pair": both}
 
 
 # What a model is for

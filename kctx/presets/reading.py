@@ -39,7 +39,8 @@ def load(folder, dtype=None):
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise FileNotFoundError(f"`folder` must be a preset folder. Received: {folder}")
+        found = "which is a file" if folder.exists() else "which does not exist"
+        raise FileNotFoundError(f"`folder` must be a preset folder. Received: {folder}, {found}")
     absent = [name for name in ("config.json", "model.weights.h5") if not (folder / name).is_file()]
     if absent:
         raise FileNotFoundError(f"The preset {folder} lacks {', '.join(absent)}")

@@ -223,9 +223,12 @@ class TextModel:
                 that are not the model's.
         """
         if self.task is None or self.preprocessor is None:
+            other = ""
+            if self.task is None:
+                other = ". A model without a task gives vectors: `TextModel.embed`, kctx embed"
             raise ValueError(
                 "`predict` needs a task and a preprocessor. "
-                f"Received: task={self.task!r}, preprocessor={self.preprocessor!r}"
+                f"Received: task={self.task!r}, preprocessor={self.preprocessor!r}{other}"
             )
         options = {**self.options, **options}
         parts = (self.task, self.model, self.preprocessor, self.labels)

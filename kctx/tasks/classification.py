@@ -11,6 +11,7 @@ class Classification(Task):
     """Logits (B, C) to `label` string (B,), `score` float32 (B,), `scores` float32 (B, C)."""
 
     name = "classification"
+    defaults = {"pairs": False}  # whether the model was taught on pairs, and asks for them
     has_labels = True
     meanings = {
         "label": ("(B,)", "name of the most probable class"),

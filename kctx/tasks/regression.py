@@ -9,6 +9,7 @@ class Regression(Task):
     """The output (B, 1) to `score` float32 (B,)."""
 
     name = "regression"
+    defaults = {"pairs": False}  # whether the model was taught on pairs, and asks for them
     meanings = {"score": ("(B,)", "the predicted number")}
 
     @classmethod

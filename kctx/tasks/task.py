@@ -26,7 +26,8 @@ class Task:
     Attributes:
         name: str, its name in task.json and everywhere.
         fields: dict of name to `Field`, the parts of a request in their order, required ones first.
-        defaults: dict of name to default value, the options.
+        defaults: dict of name to default value, the options. An option `pairs`, if true, makes
+            `text_pair` a part that no request may lack.
         meanings: dict of name to (shape, meaning), what a served answer holds.
         has_labels: bool, whether the outputs have names.
         id_meanings: dict as `meanings`, of what is answered to ids without their texts. None: the
@@ -62,6 +63,9 @@ class Task:
         self.labels = labels
         for key, value in {**self.defaults, **options}.items():
             setattr(self, key, value)
+        if getattr(self, "pairs", False):
+            second = self.fields["text_pair"]
+            self.fields = {**self.fields, "text_pair": Field(second.argument, second.meaning)}
 
     @classmethod
     def tells(cls, model):
@@ -96,7 +100,7 @@ class Task:
         """Ways to ask: dict of name to the tuple of fields that it takes."""
         required = tuple(name for name, field in self.fields.items() if field.required)
         found = {"serving_default": required}
-        if len(required) < len(self.fields) and self.preprocessor.takes_pairs:
+        if "text_pair" in self.fields and self.preprocessor.takes_pairs:
             found["pair"] = tuple(self.fields)
         return found
 
@@ -121,8 +125,12 @@ class Task:
         """
         for column, argument in zip(columns, self.arguments, strict=False):
             check_texts(column, argument, first)
-        if len(columns) == len(self.signatures()["serving_default"]):
+        asked = len(self.signatures()["serving_default"])
+        if len(columns) == asked:
             return "serving_default"
+        if len(columns) < asked:
+            needed = "`, `".join(self.arguments)
+            raise ValueError(f"{self.name} needs `{needed}`. Received: {len(columns)} of them")
         if not self.preprocessor.takes_pairs:
             raise ValueError(
                 f"`pairs` must be None: {type(self.preprocessor).__name__} takes single texts. "
