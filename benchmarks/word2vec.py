@@ -45,7 +45,7 @@ BACKENDS = ("tensorflow", "jax", "torch")
 MODES = ("file", "lists")
 # Blocks of as many centres a step as the stream's defaults, larger and fewer.
 MIDDLE = {"shared": 8, "block_words": 32, "step_blocks": 64, "steps": 8}
-LARGE = {"block_words": 64, "step_blocks": 32, "steps": 8}
+LARGE = {"block_words": 256, "step_blocks": 8, "steps": 8}
 # Name -> architecture, objective, our options of the stream, gensim's first rate (its default).
 CELLS = {
     "sg-ns": ("skip_gram", "negative_sampling", {"learning_rate": 0.1, "steps": 8}, 0.025),

@@ -110,6 +110,7 @@ def detect_format(path):
     if len(data) >= 8 and struct.unpack_from("<i", data)[0] == MAGIC:
         return "fasttext"
     lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
+    lines[0] = text_vectors_file.without_mark(lines[0])
     whole = lines[:-1] if len(data) == _LOOKED_AT and len(lines) > 1 else lines
     sizes = word2vec_file.parse_header(lines[0])
     if sizes is not None and len(lines) > 1:

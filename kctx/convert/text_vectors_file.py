@@ -5,6 +5,7 @@ space). Without: GloVe's `vectors.txt` (Pennington et al., 2014). The last D fie
 the numbers and all before them is the word, for published files hold words with spaces.
 """
 
+import codecs
 import collections
 import gzip
 import re
@@ -67,6 +68,8 @@ def read(path, report, header=None, first=None, only=None, storage="float32", pr
     with opened(path, progress) as source:
         lines = _lines(source)
         some = next(lines, [])
+        if some and header is not False:
+            some[0] = without_mark(some[0])
         sizes = parse_header(some[0]) if some else None
         if header is None:
             header = sizes is not None and looks_like_header(some)
@@ -82,6 +85,12 @@ def read(path, report, header=None, first=None, only=None, storage="float32", pr
             if dim is None:
                 raise ValueError(f"{path} holds no word vectors in line 1: {_shown(some)}")
         expected = _count_lines(path) if rows is None else likely_rows(path, rows, dim)
+        if some and some[0].startswith(codecs.BOM_UTF8):
+            warnings.warn(
+                f"{path}: the byte order mark is read as a part of the first word, "
+                f"{_shown(some)}. Remove it if an editor put it there.",
+                stacklevel=2,
+            )
         kept = CollectedWords(report, expected, dim, first, only, storage)
         number = 1 + header  # of the line that comes next
         found, blank = 0, None
@@ -114,6 +123,12 @@ def read(path, report, header=None, first=None, only=None, storage="float32", pr
             f"the file ends after {found}."
         )
     return kept.vectors()
+
+
+def without_mark(line):
+    """A first line without a byte order mark before its two sizes; a word may begin with one."""
+    rest = line.removeprefix(codecs.BOM_UTF8)
+    return line if parse_header(rest) is None else rest
 
 
 def looks_like_header(lines):

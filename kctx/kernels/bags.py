@@ -5,7 +5,7 @@ import numpy as np
 
 from kctx.kernels.compiling import compiled, parallel
 from kctx.kernels.cores import LOCK, num_cores
-from kctx.kernels.rows import ONE, add_products, clear_row
+from kctx.kernels.rows import ONE, add_products, clear_row, owner
 
 
 @compiled
@@ -31,12 +31,6 @@ def distinct_words(words, numbers):
     return distinct[:count], places
 
 
-@compiled
-def _owner(row, cores):
-    """The core that changes a row, without a division."""
-    return ((row & 1023) * cores) >> 10
-
-
 @parallel
 def _bag_means(table, rows, offsets, words, longest, out):
     ones = np.full(longest, ONE)
@@ -58,7 +52,7 @@ def _add_to_bags(table, rows, offsets, words, after, before, scales, cores):
                 change[d] = after[b, d] - before[b, d]
             for i in range(offsets[words[b]], offsets[words[b] + 1]):
                 row = rows[i]
-                if _owner(row, cores) == core:
+                if owner(row, cores) == core:
                     scale = scales[row]
                     for d in range(width):
                         table[row, d] += scale * change[d]

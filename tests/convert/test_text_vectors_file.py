@@ -217,3 +217,13 @@ def test_row_of_the_unknown_word(tmp_path):
     text_vectors_file.write(vectors, tmp_path / "x", header=False, unknown_row=True)
     loaded, _ = load_vectors(tmp_path / "x")
     assert loaded.words == ["a", "b", "<unk>"] and loaded["<unk>"].tolist() == [2, 1, 2]
+
+
+def test_byte_order_marks(load):
+    """One before a header is an editor's; before a word it may belong to it."""
+    mark = "\ufeff".encode()
+    vectors, _ = load(mark + b"2 2\nthe 0.1 0.2\nof 0.3 0.4\n")
+    assert list(vectors.words) == ["the", "of"]
+    with pytest.warns(UserWarning, match="the byte order mark is read as a part of the first word"):
+        vectors, _ = load(mark + b"the 0.1 0.2\nof 0.3 0.4\n")
+    assert list(vectors.words) == ["\ufeffthe", "of"]
