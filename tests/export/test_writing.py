@@ -271,7 +271,7 @@ def test_wrong_arguments(exported, tmp_path):
         (dict(labels=["a"], task="embedding"), "`labels` belong to classification and tagging"),
         (dict(task="regression"), "must have 1 output for regression"),
         (dict(task="tagging"), "must have a head for tagging"),
-        (dict(options={"stride": 3}), "Options of classification are: none"),
+        (dict(options={"stride": 3}), "Options of classification are: pairs. Received: stride"),
         (dict(embed="sum"), "`embed` must be one of .*'sum'"),
         (dict(task="masked_lm"), "must be a `MaskedLM` objective"),
         (dict(weights_dtype="int8"), "`weights_dtype` must be None or .*'int8'"),

@@ -120,7 +120,7 @@ def test_errors():
     model = attach(make_encoder(), Classifier(2))
     with pytest.raises(ValueError, match="`task` must be one of"):
         make("translation", model)
-    with pytest.raises(ValueError, match="Options of classification are: none. Received: stride"):
+    with pytest.raises(ValueError, match="Options of classification are: pairs. Received: stride"):
         make("classification", model, ["a", "b"], stride=3)
     with pytest.raises(ValueError, match="`top_k` must lie between 1 and the vocabulary's 7"):
         make("masked_lm", MaskedLM(make_encoder(8)), top_k=8)
