@@ -29,11 +29,12 @@ class Predict:
         kctx predict PRESET sentences.conll --columns 0
 
     What is asked, by task; in JSON lines and in the first row of TSV and CSV by these names:
-    classification, regression: text, and text_pair for pairs. tagging: text, or words (a list, in
-    JSON lines), and predicate, the number of a word, where roles are tagged. span: question,
-    context. multiple_choice: context, choices (a list, in JSON lines). similarity: text, text_b.
-    coreference: text or words, mentions ([[start, end], ...], in JSON lines). masked_lm, embedding:
-    text. Files are read as they are answered, so they may be of any size.
+    classification, regression: text, and text_pair, which models taught on pairs need. tagging:
+    text, or words (a list, in JSON lines), and predicate, the number of a word, where roles are
+    tagged. span: question, context. multiple_choice: context, choices (a list, in JSON lines).
+    similarity: text, text_b. coreference: text or words, mentions ([[start, end], ...], in JSON
+    lines). masked_lm, embedding: text. Files are read as they are answered, so they may be of any
+    size.
 
     Words to be tagged may also stand in columns (conll), one a line with a blank line between
     sentences: column 0, or the one of --columns. A second column, for roles, marks predicates ("-"

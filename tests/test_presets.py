@@ -302,6 +302,10 @@ def test_a_model_taught_on_pairs_asks_for_them(tmp_path):
     both = ("text", "text_pair")
     assert model.asked().signatures() == {"serving_default": both, "pair": both}
     assert plain.asked().signatures() == {"serving_default": both[:1], "pair": both}
+    single = make_preprocessor()
+    single.takes_pairs = False
+    with pytest.raises(ValueError, match="pairs=True needs a preprocessor of two texts"):
+        presets.TextModel(plain.model, single, "classification", None, {"pairs": True}).asked()
 
 
 # What a model is for

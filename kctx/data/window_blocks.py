@@ -27,11 +27,10 @@ class WindowBlocks(NamedTuple):
 
     def in_a_window(self):
         """bool (N, H), which words lie in the window of another."""
-        number, size = self.words.shape
-        num_centres = self.first.shape[1]
-        place = np.arange(size)
+        size, num_centres = self.words.shape[1], self.first.shape[1]
+        place, centre = np.arange(size), np.arange(num_centres)
         inside = (self.first[..., None] <= place) & (place <= self.last[..., None])
-        inside[:, np.arange(num_centres), np.arange(num_centres) + (size - num_centres) // 2] = False
+        inside[:, centre, centre + (size - num_centres) // 2] = False
         return inside.any(axis=1)
 
 

@@ -148,7 +148,8 @@ class WindowStream(StepStream):
     def _row_scales(self, counts):
         """float32, for each row of the tables: what to multiply the rate by.
 
-        The changes of words in a batch are divided among the rows that several words share.
+        Inputs and outputs go slower by how often they are expected in a step, rows of n-grams by
+        how many of the step's words share them.
         """
         kept = counts * self.keep
         share = kept / max(kept.sum(), 1e-30)
@@ -237,9 +238,8 @@ class WindowStream(StepStream):
 
     def _batch(self, blocks, step, generator):
         inputs, predicted = blocks.words, blocks.centres()
-        valid = blocks.first <= blocks.last
         if self.predicted == "context":
-            inputs, predicted, valid = predicted, inputs, blocks.in_a_window()
+            inputs, predicted = predicted, inputs
         progress = step / self.total_steps
         rate = self.learning_rate * max(1 - progress, self.min_learning_rate)
         batch = {**blocks._asdict(), "input_rates": rate * self._input_scale[inputs]}
@@ -248,7 +248,7 @@ class WindowStream(StepStream):
             scales = {"node_scales": self._output_scale, "node_rate": np.float32(rate)}
             whole = {**self.targets.whole(), **scales}
         else:
-            targets, rows = self.targets(predicted, valid, generator)
+            targets, rows = self.targets(predicted, blocks, generator)
             batch |= {**targets, "output_rates": rate * self._output_scale[rows]}
         batch = {
             name: value.reshape(self.steps, self.step_blocks, *value.shape[1:])
@@ -268,7 +268,7 @@ class WindowStream(StepStream):
             digest.update(ids.tobytes())
         settings = (
             "sample num_tokens epochs window learning_rate min_learning_rate block_words "
-            "step_blocks steps row_rates max_sentence_words line_end_id seed"
+            "step_blocks steps predicted row_rates max_sentence_words line_end_id seed"
         )
         features = {}
         if self.features is not None:

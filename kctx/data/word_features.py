@@ -23,12 +23,12 @@ class WordFeatures:
         self._place = np.zeros(len(self.sizes), np.int32)
 
     def expected(self, present):
-        """float (rows,): how many words of a step are expected to share each row.
+        """float (last row + 1,): how many words of a step are expected to share each row.
 
         Args:
             present: float (V,), the chance of each word to be in a step.
         """
-        return np.bincount(self.rows, np.repeat(present, self.sizes))
+        return np.bincount(self.rows, np.repeat(present, self.sizes))  # to the last row in use
 
     def of_steps(self, words):
         """The rows of the words of each step, each word once.

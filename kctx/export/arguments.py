@@ -48,11 +48,12 @@ def check_arguments(
     return make_task(task, model, preprocessor, labels, options), labels
 
 
-def default_examples(task, preprocessor):
+def default_examples(task, preprocessor, pairs=False):
     """Two requests, a short and a longer one.
 
     Args:
         task: str.
+        pairs: bool, whether a model was taught on pairs.
         preprocessor: whose mask token is put where masks are filled.
     """
     short = "A short text."
@@ -66,7 +67,7 @@ def default_examples(task, preprocessor):
         return [(short, ["It is short.", "It is long."]), (longer, ["short", "longer", "first"])]
     if task == "coreference":  # code points, and, within as many words, numbers of these
         return [(short, [[0, 1]]), (longer, [[0, 1], [2, 8]])]
-    if task == "similarity":
+    if task == "similarity" or pairs:
         return [(short, longer), (longer, longer)]
     return [short, longer]
 

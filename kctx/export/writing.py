@@ -53,8 +53,8 @@ def saved_model(
             "multiple_choice" `context` and `choices` (B, N), for "similarity" `text` and `text_b`;
             of a `RoleTagger` `text` and `predicate` int32 (B,), the number of a word; for
             "coreference" `text` and `mentions` int32 (B, M, 2), code points, -1 behind the last.
-        pair: `text` and `text_pair` string (B,), for classifiers and regressors taught on pairs;
-            where the preprocessor takes them.
+        pair: `text` and `text_pair` string (B,), for classifiers and regressors, where the
+            preprocessor takes them. Those taught on pairs take both as `serving_default`, too.
         words: for "tagging" and "coreference", `words` string (B, W), "" behind the last one, in
             place of `text`; mentions are numbers of words then.
         token_ids: what the preprocessor makes; for BERT `token_ids` int32, `segment_ids` int32,
@@ -124,7 +124,8 @@ def saved_model(
             _status(verbose, f"Exporting {model.name} to {folder}")
             presets.save(preset, model, preprocessor, task.name, labels, options)
             examples = [examples] if isinstance(examples, str) else examples
-            requests = list(examples or default_examples(task.name, preprocessor))
+            pairs = getattr(task, "pairs", False)
+            requests = list(examples or default_examples(task.name, preprocessor, pairs))
             if dtype is None:
                 _write_expected(job_folder / "expected.npz", model, task, requests)
             job = {

@@ -80,7 +80,7 @@ def add_to_bags(table, rows, offsets, words, after, before, scales):
     Args:
         table, rows, offsets, words: as `bag_means`.
         after, before: float32 (P, D), whose difference is the change.
-        scales: float32 (N,).
+        scales: float32, one for each row up to the last of `rows`.
     """
     with LOCK:
         _add_to_bags(table, rows, offsets, words, after, before, scales, num_cores())

@@ -11,7 +11,7 @@ import numpy as np
 
 from kctx.kernels.compiling import compiled, parallel
 from kctx.kernels.cores import LOCK, num_cores
-from kctx.kernels.rows import ONE, ZERO, add_products, clear_row, scores_of
+from kctx.kernels.rows import ONE, ZERO, add_products, clear_row, owner, scores_of
 
 # Numbers that a step reads and writes, below which one core is faster: starting several, twice a
 # step, takes some 100 microseconds.
@@ -120,7 +120,7 @@ def _rows(core, cores, start, end, places, table, outputs, lengths, row_shares, 
     for b in range(lines):
         for i in range(places[start + b] - places[start], places[start + b + 1] - places[start]):
             row = features[i]
-            if cores == 1 or row % cores == core:
+            if owner(row, cores) == core:
                 scale = ONE / max(curvature * row_shares[row], ONE)
                 for d in range(width):
                     table[row, d] += scale * back[b, d]

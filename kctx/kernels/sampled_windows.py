@@ -78,7 +78,7 @@ def _gradients(
     halo = (words.shape[1] - num_centres) // 2
     # What predicts: the means of windows, or the inputs themselves.
     num_vectors = num_centres if cbow else num_inputs
-    from_centres = num_inputs == num_centres
+    from_centres = num_inputs == num_centres  # else they are all words, which are more
     inputs = np.empty((num_inputs, width), np.float32)
     outputs = np.empty((num_rows, width), np.float32)
     hidden = np.empty((num_centres if cbow else 0, width), np.float32)

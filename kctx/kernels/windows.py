@@ -3,14 +3,14 @@
 `kctx.layers.window_products` computes the same as products of matrices, which suits accelerators
 and needs nothing but Keras. On a CPU a loop over what the products hold anything for is several
 times faster: of the pairs of a word and a target in a block only those within a window count, and
-of the nodes of a Huffman tree that a block uses only those on the path of a centre.
+of the nodes of a Huffman tree that a block uses only those on the path of a predicted word.
 
 A step has two phases. First every block computes its gradients from the rows before the step, on
 all cores; then the gradients are added to the tables, each row by one core and in the order of the
 blocks. So results depend neither on the number of cores nor on their timing.
 
 Letters as in `kctx.layers.window_products`: G blocks, C centres, H words of a block with its halo,
-U rows of the output table that a block uses, D width.
+I words that predict, U rows of the output table that a block uses, D width.
 """
 
 import math
@@ -22,7 +22,6 @@ from kctx.kernels.cores import LOCK, num_cores
 from kctx.kernels.sampled_windows import sampled_steps
 from kctx.kernels.tree_windows import tree_steps
 from kctx.layers.window_products import input_words, predicted_words
-
 
 _OF_STEP = ("words", "first", "last", "negatives", "input_rates", "output_rates")
 
@@ -124,6 +123,9 @@ class WindowKernel:
             batch: as there, with `features`, `feature_offsets` and `feature_scales`.
             table: float32 (N, D), the rows.
             output_table: float32 (V, D).
+
+        Returns:
+            float64 (2,), as `steps`.
         """
         rows, offsets = batch["features"], batch["feature_offsets"]
         sizes = np.diff(offsets).astype(np.float32)

@@ -8,8 +8,8 @@ A block's words stand in their order in the text. Every pair of a centre and a w
 is one example, and so is every pair with a negative. The words of a window predict its centre
 (I = H, T = C), or, in skip-gram only, the centre predicts them (I = C, T = H); windows reach as
 far to both sides, so over a text both give the same pairs as often. The block's negatives are
-shared by all its centres (HogBatch: Ji et al. 2016, "Parallelizing Word2Vec in Shared and Distributed Memory"). So
-all scores of a block are one product, and both gradients are two more.
+shared by all its predicted words (HogBatch: Ji et al. 2016, "Parallelizing Word2Vec in Shared and
+Distributed Memory"). So all scores of a block are one product, and both gradients are two more.
 """
 
 from keras import ops

@@ -15,6 +15,7 @@ from kctx.layers.window_products import (
 )
 from kctx.models.sparse_model import SparseModel, check_rows
 
+
 @keras.saving.register_keras_serializable("kctx")
 class FastText(SparseModel):
     """Skip-gram and continuous bag of words with subwords (Bojanowski et al. 2017).
@@ -91,6 +92,11 @@ class FastText(SparseModel):
             tables = (in_memory(x) for x in (self.input_table, self.output_table))
             loss, count = self.kernel.bag_steps(batch, *tables)
             return ops.convert_to_tensor(loss, "float32"), ops.convert_to_tensor(count, "float32")
+        if "feature_offsets" in batch:
+            raise ValueError(
+                "This model trains without a kernel: the stream must have by_kernel=False. "
+                "Received: batches that hold the rows of all words"
+            )
         losses, counts = [], []
         for step in range(batch["words"].shape[0]):
             loss, count = self._update_step({name: value[step] for name, value in batch.items()})

@@ -134,7 +134,11 @@ def window_bounds(places, row_splits, room, stride):
     empty = tf.gather(begin, none)
     sentence = tf.concat([none, tf.gather(sentence, starts)], 0)
     order = tf.argsort(sentence, stable=True)
-    bounds = (sentence, tf.concat([empty, starts], 0), tf.concat([empty, tf.gather(end, starts)], 0))
+    bounds = (
+        sentence,
+        tf.concat([empty, starts], 0),
+        tf.concat([empty, tf.gather(end, starts)], 0),
+    )
     return tuple(tf.gather(values, order) for values in bounds)
 
 

@@ -64,6 +64,11 @@ class Task:
         for key, value in {**self.defaults, **options}.items():
             setattr(self, key, value)
         if getattr(self, "pairs", False):
+            if not preprocessor.takes_pairs:
+                raise ValueError(
+                    f"pairs=True needs a preprocessor of two texts. Received: "
+                    f"{type(preprocessor).__name__}, which takes single texts"
+                )
             second = self.fields["text_pair"]
             self.fields = {**self.fields, "text_pair": Field(second.argument, second.meaning)}
 
@@ -125,12 +130,8 @@ class Task:
         """
         for column, argument in zip(columns, self.arguments, strict=False):
             check_texts(column, argument, first)
-        asked = len(self.signatures()["serving_default"])
-        if len(columns) == asked:
+        if len(columns) == len(self.signatures()["serving_default"]):
             return "serving_default"
-        if len(columns) < asked:
-            needed = "`, `".join(self.arguments)
-            raise ValueError(f"{self.name} needs `{needed}`. Received: {len(columns)} of them")
         if not self.preprocessor.takes_pairs:
             raise ValueError(
                 f"`pairs` must be None: {type(self.preprocessor).__name__} takes single texts. "

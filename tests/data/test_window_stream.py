@@ -142,19 +142,31 @@ def test_rates_fall_in_a_line_and_stop():
         np.testing.assert_allclose(batch["output_rates"], rate, rtol=1e-6)
 
 
-def test_rows_that_occur_often_in_a_step_go_slower():
+@pytest.mark.parametrize(
+    ("predicted", "predicting", "targets"), [("centres", 10, 4), ("context", 4, 10)]
+)
+def test_rows_that_occur_often_in_a_step_go_slower(predicted, predicting, targets):
     """By the square root of how often: once is not slowed."""
     counts = np.array([900, 100, 1])
     ids = np.repeat(np.int32([0, 1, 2]), counts)
-    stream = stream_of(IdCorpus(ids), counts, NegativeSampling(counts, 2), sample=0)
+    features = WordFeatures([0, 3, 1, 3, 2], [0, 2, 4, 5])  # the first two share row 3
+    stream = stream_of(
+        *(IdCorpus(ids), counts, NegativeSampling(counts, 2)),
+        features=features,
+        sample=0,
+        predicted=predicted,
+        by_kernel=False,
+    )
     share, noise = counts / 1001, counts**0.75 / (counts**0.75).sum()
-    inputs, outputs = 5 * 10 * share, 5 * (4 * share + 2 * noise)
+    inputs, outputs = 5 * predicting * share, 5 * (targets * share + 2 * noise)
     np.testing.assert_allclose(stream._input_scale, np.maximum(inputs, 1) ** -0.5, rtol=1e-6)
     np.testing.assert_allclose(stream._output_scale, np.maximum(outputs, 1) ** -0.5, rtol=1e-6)
+    there = 1 - np.exp(-inputs)  # the chance of each word to be in a step
+    assert there[:2].sum() > 1
+    np.testing.assert_allclose(stream._feature_scale, [1, 1, 1, there[:2].sum() ** -0.5], rtol=1e-6)
     batch = batches(stream)[0]
-    np.testing.assert_allclose(
-        batch["input_rates"], 0.05 * stream._input_scale[batch["words"]], rtol=1e-6
-    )
+    words = batch["words"][..., 3:-3] if predicted == "context" else batch["words"]
+    np.testing.assert_allclose(batch["input_rates"], 0.05 * stream._input_scale[words], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -224,6 +236,7 @@ def test_fingerprint():
         stream_of(SmallChunks(CORPUS.ids[:-1])),
         stream_of(targets=HierarchicalSoftmax(VOCABULARY.counts)),
         stream_of(targets=NegativeSampling(VOCABULARY.counts, shared=4)),
+        stream_of(predicted="context"),
     ]
     assert all(other.fingerprint() != one for other in others)
 

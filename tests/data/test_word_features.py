@@ -14,7 +14,9 @@ FEATURES = ([0, 7, 1, 2, 7, 8, 7, 3, 9], [0, 2, 3, 7, 9])
 def rows_by_word(made, step):
     real = made["feature_words"][step] < made["word_sizes"].shape[1]
     rows = {}
-    for row, place in zip(made["features"][step][real], made["feature_words"][step][real], strict=True):
+    for row, place in zip(
+        made["features"][step][real], made["feature_words"][step][real], strict=True
+    ):
         rows.setdefault(int(place), []).append(int(row))
     return rows
 

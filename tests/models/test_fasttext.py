@@ -217,6 +217,14 @@ def test_cbow_does_not_predict_the_context():
         FastText(SIZE, SUBWORDS.buckets, 8, "cbow").update(batch)
 
 
+def test_batches_for_kernels_need_a_kernel():
+    model = FastText(SIZE, SUBWORDS.buckets, 8)
+    model.kernel = None
+    (batch,) = next(words_stream("negative_sampling", by_kernel=True).batches())
+    with pytest.raises(ValueError, match="the stream must have by_kernel=False"):
+        model.update(batch)
+
+
 def test_a_rate_that_is_too_high_stops_with_an_error():
     model = model_of("skip_gram", "negative_sampling")
     stream = words_stream("negative_sampling", learning_rate=1e30, epochs=20, row_rates="sum")

@@ -213,14 +213,20 @@ def test_a_smaller_file_keeps_the_transitions(tmp_path):
     assert np.mean(same) > 0.8
 
 
-@pytest.mark.parametrize("name", ["tagging", "span", "multiple_choice", "similarity"])
-def test_examples_and_descriptions(name):
+@pytest.mark.parametrize(
+    ("name", "pairs"),
+    [
+        *((name, False) for name in ("tagging", "span", "multiple_choice", "similarity")),
+        *(("classification", pairs) for pairs in (False, True)),
+    ],
+)
+def test_examples_and_descriptions(name, pairs):
     text_model = make(name)
-    labels = text_model.labels
-    task = make_task(name, text_model.model, text_model.preprocessor, labels)
+    labels, options = text_model.labels, {"pairs": True} if pairs else {}
+    task = make_task(name, text_model.model, text_model.preprocessor, labels, options)
     graph = TextGraph(task, StoredWeights(text_model.model))
     signatures = graph.signatures()
-    requests = rebuild.examples(task, default_examples(name, task.preprocessor))
+    requests = rebuild.examples(task, default_examples(name, task.preprocessor, pairs))
     described = describe(signatures, task)
     assert set(described) == set(requests) == set(signatures)
     for signature, several in requests.items():
