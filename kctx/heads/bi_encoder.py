@@ -66,9 +66,10 @@ class BiEncoder(keras.layers.Layer):
         else:
             x = self.pool(encoded["sequence_output"], padding_mask)
         x = ops.cast(x, "float32")  # (B, D)
-        # The square of the length has a gradient at 0, the length has none.
         square = ops.sum(ops.square(x), axis=-1, keepdims=True)
-        return x * ops.rsqrt(ops.maximum(square, 1e-24))
+        # Of a text without a token that counts the vector is 0, and stays so without a gradient
+        # that would drown all others.
+        return x * ops.where(square > 1e-24, ops.rsqrt(ops.maximum(square, 1e-24)), 0.0)
 
     def call(self, encoded, encoded_b, padding_mask=None, padding_mask_b=None):
         one = self.sentence_vector(encoded, padding_mask)  # (B, D)

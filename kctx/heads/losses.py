@@ -53,10 +53,28 @@ def real_weights(labels, sample_weight=None):
     weights = ops.cast(labels >= 0, "float32")
     if sample_weight is None:
         return weights
+    return weights * of_rows(sample_weight, weights)
+
+
+def of_rows(sample_weight, values):
+    """Sample weights of rows, (B,) or as Keras' own losses take them (B, 1), or of each of `values`
+    (B, ...): float32, so shaped that they multiply `values`.
+
+    Raises:
+        ValueError: they have another shape.
+    """
     sample_weight = ops.cast(sample_weight, "float32")
-    missing = len(weights.shape) - len(sample_weight.shape)
-    shape = (*ops.shape(sample_weight), *[1] * missing)
-    return weights * ops.reshape(sample_weight, shape)
+    shape, wanted = tuple(sample_weight.shape), tuple(values.shape)
+    if len(shape) == len(wanted) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(shape, wanted, strict=True)
+    ):
+        return sample_weight
+    if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] != 1):
+        raise ValueError(
+            "`sample_weight` must have one number for each row, or one for each label. "
+            f"Received: shape {shape}, of labels {wanted}"
+        )
+    return ops.reshape(sample_weight, (-1, *[1] * (len(wanted) - 1)))
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -141,7 +159,7 @@ class CRFLoss(keras.losses.Loss):
         labels = int_labels(y_true)
         words = ops.sum(real_weights(labels), axis=1)  # (B,)
         if sample_weight is not None:
-            words = words * ops.cast(sample_weight, "float32")
+            words = words * of_rows(sample_weight, words)
         return super().__call__(labels, y_pred, words)
 
     def check_labels(self, labels, logits):

@@ -7,6 +7,7 @@ from kctx.arguments import check_count
 from kctx.layers.id_check import check_ids
 from kctx.layers.tag_chains import (
     check_allowed,
+    leading_steps,
     log_partition,
     marginals,
     path_score,
@@ -67,7 +68,7 @@ class CRF(keras.layers.Layer):
         Returns:
             float32 (B,); 0 for a row without real steps
         """
-        mask = _or_all(mask, emissions)
+        mask = _real_steps(mask, emissions)
         weights = self._weights()
         tags = ops.where(mask, ops.cast(tags, "int32"), 0)
         tags = check_ids("tags", tags, self.num_tags, "transition")
@@ -83,17 +84,19 @@ class CRF(keras.layers.Layer):
         Returns:
             int32 (B, W), 0 at padding; float32 (B,)
         """
-        mask = _or_all(mask, emissions)
+        mask = _real_steps(mask, emissions)
         return viterbi(emissions, mask, *self._weights(), allowed=self.allowed)
 
     def call(self, emissions, step_mask=None):
-        mask = _or_all(step_mask, emissions)
+        mask = _real_steps(step_mask, emissions)
         return marginals(emissions, mask, *self._weights())
 
     def compute_output_spec(self, emissions, step_mask=None):
         return keras.KerasTensor(emissions.shape, "float32")
 
     def _weights(self):
+        if not self.built:
+            self.build()
         weights = (self.transitions, self.start, self.end)
         return tuple(ops.cast(ops.convert_to_tensor(weight), "float32") for weight in weights)
 
@@ -103,7 +106,7 @@ class CRF(keras.layers.Layer):
         return {**config, "num_tags": self.num_tags, "allowed": self.allowed}
 
 
-def _or_all(mask, emissions):
+def _real_steps(mask, emissions):
     if mask is None:
         return ops.ones(ops.shape(emissions)[:2], dtype="bool")
-    return ops.cast(mask, "bool")
+    return leading_steps(mask)

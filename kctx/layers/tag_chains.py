@@ -10,11 +10,24 @@ padding too, and what it holds at the last real step is taken.
 
 from keras import ops
 
+from kctx.layers.id_check import check_range
 from kctx.layers.scan_states import look_up, scan_states
 
 # What a broken rule costs in `tag_probabilities`: e to the minus that is 0, and sums of it with
 # the logits of a long row keep three digits behind the point.
 _BROKEN = 1e4
+
+
+def leading_steps(mask):
+    """A mask as bool (B, W), after a check that real steps come first, see `check_range`."""
+    mask = ops.cast(mask, "bool")
+    behind = ops.logical_and(mask[:, 1:], ops.logical_not(mask[:, :-1]))
+    message = (
+        "`mask` must hold the real steps first and padding behind them only; labels of padding are "
+        "-1. In steps right behind padding it must be 0."
+    )
+    behind = check_range(ops.cast(behind, "int32"), 1, message)
+    return ops.concatenate([mask[:, :1], ops.logical_and(mask[:, 1:], behind == 0)], axis=1)
 
 
 def finite(emissions):
@@ -173,9 +186,10 @@ def best_tags(logits, mask, allowed=None):
 
     Arguments as of `viterbi`; returns int32 (B, W), 0 at padding.
     """
-    mask = ops.cast(mask, "bool")
     if allowed is None:
+        mask = ops.cast(mask, "bool")
         return ops.where(mask, ops.cast(ops.argmax(logits, axis=-1), "int32"), 0)
+    mask = leading_steps(mask)
     num_tags = len(allowed) - 1
     zeros = ops.zeros((num_tags,), "float32")
     moves = ops.zeros((num_tags, num_tags), "float32")
@@ -189,10 +203,11 @@ def tag_probabilities(logits, mask, allowed=None):
     those that break them least often. Arguments as of `viterbi`; returns float32 (B, W, C), 0 at
     padding.
     """
-    mask = ops.cast(mask, "bool")
     if allowed is None:
+        mask = ops.cast(mask, "bool")
         probabilities = ops.softmax(ops.cast(logits, "float32"), axis=-1)
         return ops.where(ops.expand_dims(mask, -1), probabilities, 0.0)
+    mask = leading_steps(mask)
     costs = _BROKEN * ops.cast(ops.logical_not(ops.convert_to_tensor(allowed, "bool")), "float32")
     return marginals(logits, mask, -costs[:-1, :-1], -costs[-1, :-1], -costs[:-1, -1])
 

@@ -5,7 +5,7 @@ import tensorflow as tf
 from kctx.data import choice_inputs
 from kctx.preprocessors import ModelInput
 from kctx.tasks.field import Field
-from kctx.tasks.task import Task, as_python, check_texts
+from kctx.tasks.task import Task, as_python, check_texts, count_filled
 from kctx.tokenizers.text_input import as_text_tensor
 
 
@@ -61,9 +61,7 @@ class MultipleChoice(Task):
     def prepare(self, signature, context, choices):
         none = tf.maximum(1 - tf.shape(choices)[1], 0)
         choices = tf.pad(choices, [[0, 0], [0, none]], constant_values="")
-        count = tf.reduce_sum(
-            tf.math.cumprod(tf.cast(choices != "", tf.int32), axis=1), axis=1
-        )  # (B,)
+        count = count_filled(choices, "choices")  # (B,)
         return choice_inputs(self.preprocessor, context, choices, count), {"choices": choices}
 
     def answer(self, outputs, inputs, state):

@@ -109,9 +109,8 @@ class Tagging(Task):
         windows, state = word_rows(self.preprocessor, signature, texts, self.split, self.stride)
         inputs = windows.inputs
         if predicates:
-            if tf.executing_eagerly():
-                check_predicates(predicates[0].numpy(), state["words"].row_lengths().numpy())
-            here = tf.gather(predicates[0], windows.sentence_index) - windows.word_starts  # (N,)
+            number = checked_predicates(predicates[0], state["words"].row_lengths())
+            here = tf.gather(number, windows.sentence_index) - windows.word_starts  # (N,)
             column = tf.range(tf.shape(inputs["word_mask"])[1])[None]
             inputs["predicate_indicator"] = tf.cast(column == here[:, None], tf.int32)
         return inputs, state
@@ -240,14 +239,27 @@ class Tagging(Task):
         return functional(inputs, {"tags": tags, "scores": scores}, self.model, "decoder")
 
 
-def check_predicates(predicates, word_counts):
-    """Raises a `ValueError` unless each is a word of its text. Without words nothing is tagged."""
-    for predicate, count in zip(predicates.tolist(), word_counts.tolist(), strict=True):
+def checked_predicates(predicates, word_counts):
+    """`predicates`, or an error unless each is a word of its text; without words nothing is tagged.
+
+    Args:
+        predicates, word_counts: int tensors (B,).
+    """
+    if not tf.executing_eagerly():
+        counts = tf.cast(word_counts, predicates.dtype)
+        right = (counts == 0) | (predicates >= 0) & (predicates < counts)
+        described = ["`predicate` must be the number of a word, from 0. Received:", predicates]
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(right), described)]):
+            return tf.identity(predicates)
+    for predicate, count in zip(
+        *(x.numpy().tolist() for x in (predicates, word_counts)), strict=True
+    ):
         if count and not 0 <= predicate < count:
             raise ValueError(
                 f"`predicates` must be numbers of words, from 0. Received: {predicate} of a text "
                 f"of {count} words"
             )
+    return predicates
 
 
 class _Decoding(keras.layers.Layer):

@@ -153,11 +153,14 @@ class Task:
             found = dict(zip(self.arguments, request, strict=False))
             unknown = request[len(self.arguments) :]
         elif isinstance(request, dict):
-            named = {
-                self.fields[key].argument: x for key, x in request.items() if key in self.fields
-            }
-            found = {key: named[key] for key in self.arguments if named.get(key) is not None}
+            given = [key for key in self.fields if request.get(key) is not None]
+            named = {self.fields[key].argument: request[key] for key in given}
+            found = {key: named[key] for key in self.arguments if key in named}
             unknown = [key for key in request if key not in self.fields]
+            if len(named) < len(given):
+                raise ValueError(
+                    f"Request {number} must have one of `text` and `words`. Received: {request!r}"
+                )
         else:
             found, unknown = {next(iter(self.arguments)): request}, ()
         missing = [key for key, needed in self.arguments.items() if needed and key not in found]
@@ -223,6 +226,21 @@ def single_output(outputs):
         names = sorted(outputs) if isinstance(outputs, dict) else len(flat)
         raise ValueError(f"`model` must have exactly one output for this task. Received: {names}")
     return flat[0]
+
+
+def count_filled(values, name):
+    """int32 (B,), how many strings of each row stand before the first "".
+
+    Args:
+        values: string (B, N), "" behind the last of each row; with anything behind that, an error.
+        name: str, what to call them there.
+    """
+    filled = tf.cast(values != "", tf.int32)
+    count = tf.reduce_sum(tf.math.cumprod(filled, axis=1), axis=1)
+    right = tf.reduce_all(count == tf.reduce_sum(filled, axis=1))
+    message = f'`{name}` must hold "" behind the last of a row only. Received, all:'
+    with tf.control_dependencies([tf.debugging.Assert(right, [message, values])]):
+        return tf.identity(count)
 
 
 def check_texts(texts, name, first=0):

@@ -12,7 +12,7 @@ from kctx.preprocessors.span_windows import valid
 from kctx.preprocessors.text_words import SPLITS, TextWords, text_words
 from kctx.preprocessors.word_windows import as_word_lists, best_windows, word_windows
 from kctx.tasks.field import Field
-from kctx.tasks.task import check_texts
+from kctx.tasks.task import check_texts, count_filled
 from kctx.tokenizers.text_input import as_text_tensor
 
 # Of a task's class: `fields`, `defaults`, and `long_texts`.
@@ -76,9 +76,8 @@ def word_rows(preprocessor, signature, texts, split, stride):
         split, stride: options of the task.
     """
     if signature == "words":
-        if isinstance(texts, tf.Tensor):  # a sentence ends before the first ""
-            real = tf.reduce_sum(tf.math.cumprod(tf.cast(texts != "", tf.int32), axis=1), axis=1)
-            texts = tf.RaggedTensor.from_tensor(texts, lengths=real)
+        if isinstance(texts, tf.Tensor):
+            texts = tf.RaggedTensor.from_tensor(texts, lengths=count_filled(texts, "words"))
         texts = texts.with_values(valid(texts.values))
         gap = "" if split == "characters" else " "
         words = joined_words(texts, len(gap))

@@ -7,6 +7,7 @@ from keras import ops
 
 from kctx import heads
 from kctx.heads import Classifier, Regressor, attach, encoder_of
+from kctx.heads.losses import PaddedCrossEntropy
 from kctx.models import BERT
 from kctx.objectives import MaskedLM
 from tests.catalogue import batch
@@ -203,3 +204,19 @@ def test_labels_that_are_no_classes_lose_nothing(kind, value, message):
     with pytest.raises(Exception, match=message):
         model.fit(inputs, labels, verbose=0)
     assert np.isfinite(model.predict(inputs, verbose=0)).all()
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1)])
+def test_sample_weights_of_rows(shape):
+    """As Keras' own losses take them: of rows, with and without a last axis."""
+    labels = np.int32([[0, 1], [1, -1], [1, 0]])
+    logits = np.random.default_rng(0).normal(size=(3, 2, 2)).astype("float32")
+    weights = np.float32([1, 3, 0.5])
+    loss = PaddedCrossEntropy()
+    found = float(loss(labels, logits, weights.reshape(shape)))
+    losses = -np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))
+    picked = np.take_along_axis(losses, np.maximum(labels, 0)[..., None], -1)[..., 0]
+    each = weights[:, None] * (labels >= 0)
+    assert found == pytest.approx((picked * each).sum() / each.sum(), rel=1e-5)
+    with pytest.raises(ValueError, match=r"`sample_weight` must have .* shape \(3, 5\)"):
+        loss(labels, logits, np.ones((3, 5), "float32"))

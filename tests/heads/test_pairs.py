@@ -9,6 +9,7 @@ from kctx.heads import BiEncoder, attach_pair, encoder_of, head_of
 from kctx.models import BERT, StaticEncoder
 from kctx.training import default_jit
 from tests.catalogue import batch
+from tests.gradients import gradient
 
 
 def numpy_of(x):
@@ -95,3 +96,19 @@ def test_errors(encoder):
     inputs["token_ids_b"] = inputs["token_ids_b"] + 30
     with pytest.raises(Exception, match=r"(?s)`token_ids` must lie in \[0, 30\)"):
         model.predict(inputs, verbose=0)
+
+
+def test_a_text_without_tokens_has_no_gradient():
+    """Its vector is 0; a gradient of 1 / length there would drown those of all other texts."""
+    head = BiEncoder()
+    x = np.zeros((2, 3, 4), "float32")
+    x[1] = 1
+    mask = ops.convert_to_tensor([[True] * 3, [True] * 3])
+    head.build({"sequence_output": (2, 3, 4)})
+
+    def total(x):
+        vectors = head.sentence_vector({"sequence_output": x}, mask)
+        return ops.sum(vectors * ops.convert_to_tensor([1.0, 2.0, 3.0, 4.0]))
+
+    found = gradient(total, x)
+    assert not found[0].any() and found[1].any()

@@ -361,3 +361,23 @@ def test_infinite_emissions_have_a_likelihood():
 def test_tags_beyond_the_last_are_an_error():
     with pytest.raises(Exception, match=r"`tags` must lie in \[0, 3\)"):
         golden_crf().log_likelihood(np.array([EMISSIONS], "float32"), np.array([[0, 1, 3]]))
+
+
+def test_masks_with_holes_are_an_error():
+    """Else a step behind the hole would count in the score of the tags and in no other."""
+    crf, x = random_crf(3), np.zeros((2, 3, 3), "float32")
+    mask = ops.convert_to_tensor([[True, True, False], [True, False, True]])
+    rules = tag_transitions(["O", "B-X", "I-X"], "BIO")
+    for ask in (
+        lambda: crf.log_likelihood(x, np.zeros((2, 3), "int32"), mask),
+        lambda: crf.decode(x, mask),
+        lambda: crf(x, mask),
+        lambda: tag_probabilities(x, mask, rules),
+    ):
+        with pytest.raises(ValueError, match="`mask` must hold the real steps first"):
+            ask()
+
+
+def test_builds_itself():
+    scores = numpy_of(CRF(3).log_likelihood(np.zeros((1, 2, 3), "float32"), [[0, 1]]))
+    assert scores.shape == (1,) and scores[0] < 0

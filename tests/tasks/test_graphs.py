@@ -71,6 +71,8 @@ def test_tagging(tmp_path, parts):
         assert answer["tags"].shape == (len(empty), 0) == answer["entities"].shape
     answer = loaded.signatures["words"](words=tf.zeros([2, 0], tf.string))
     assert answer["tags"].shape == (2, 0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match='`words` must hold "" behind the'):
+        loaded.signatures["words"](words=tf.constant([["anna", "", "film"]]))
 
 
 def test_roles(tmp_path):
@@ -81,6 +83,11 @@ def test_roles(tmp_path):
         text=tf.constant(TEXTS), predicate=tf.constant(predicates)
     )
     assert_alike(task.rows(in_order(found, task)), text_model.predict(TEXTS, predicates))
+    for wrong in (-1, 9):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="`predicate` must be the number"):
+            loaded.signatures["serving_default"](
+                text=tf.constant(TEXTS[:1]), predicate=tf.constant([wrong])
+            )
 
 
 @pytest.mark.parametrize("parts", ["bert", "subwords"])
@@ -110,6 +117,8 @@ def test_choices(tmp_path, parts):
         assert found["choice"][row].numpy().decode() == answer["choice"]
         scores = [*answer["scores"], *[0.0] * (3 - len(answer["scores"]))]
         assert found["scores"][row].numpy().tolist() == pytest.approx(scores, abs=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match='`choices` must hold "" behind'):
+        asked(context=tf.constant(["a"]), choices=tf.constant([["a", "", "b"]]))
     for shape in ((0, 0), (0, 2), (2, 0)):
         empty = asked(context=tf.fill([shape[0]], "a"), choices=tf.zeros(shape, tf.string))
         assert empty["index"].shape == (shape[0],)

@@ -170,3 +170,10 @@ def test_predicates_that_are_no_word():
     assert text_model.predict([""], [0])[0]["tags"] == []
     with pytest.raises(ValueError, match="`stride` must be an integer"):
         text_model.predict("anna", 0, stride=2.5)
+
+
+def test_texts_and_words_of_one_request():
+    """Which of them the offsets are of would not be known."""
+    text_model = make("tagging")
+    with pytest.raises(ValueError, match="must have one of `text` and `words`"):
+        list(text_model.predict_stream([{"text": "the film", "words": ["the", "film"]}]))
