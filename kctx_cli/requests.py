@@ -63,7 +63,8 @@ def read_requests(file, name, format, required, optional=(), columns=(), many=No
             a row is one. "jsonl": each line is an object.
         required, optional: names of the parts that the task takes.
         columns: names of columns, numbers of columns from 0, or keys, that hold the parts in the
-            order of required and optional ones. Default: those named like the parts, if the first
+            order of required and optional ones. Decimal numbers only never name columns of a row,
+            and the first row is a request, too. Default: those named like the parts, if the first
             row names the required ones, else the first ones, of the first row too; stderr is told.
         many: name of the last part, if it is a list. In a row, it is all further columns.
 
@@ -128,9 +129,10 @@ def _rows(file, name, format, parts, needed, columns, many):
         return
     row = first[1]
     names = list(columns) or [part for part in parts if part != many]
-    if all(column in row for column in names[: len(columns) or needed]):
+    by_number = bool(columns) and all(column.isdecimal() for column in columns)
+    if not by_number and all(column in row for column in names[: len(columns) or needed]):
         places = [row.index(column) for column in names if column in row]
-    elif columns and not all(column.isdecimal() for column in columns):
+    elif columns and not by_number:
         raise ValueError(f"{name}: no columns {', '.join(columns)}. The first row: {row}")
     else:
         places = [int(column) for column in columns] or list(range(min(len(names), len(row))))
