@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kctx.arguments import check_choice
-from kctx.data.example_files import check_column, lines_of, read_text
+from kctx.data.example_files import check_column, check_names, lines_of, read_text
 from kctx.data.held_out import check_every
 from kctx.data.tag_schemes import OUTSIDE, SCHEMES, all_tags, convert_tags, is_tag_of, tag_spans
 
@@ -125,7 +125,7 @@ def read_conll(
     check_column("word_column", word_column)
     if tag_column is not None:
         check_column("tag_column", tag_column)
-    check_tag_names(tag_names)
+    check_names("tag_names", tag_names)
     if convert_to is not None and scheme is None:
         raise ValueError(
             f"`convert_to` needs the `scheme` of the file. Received: convert_to={convert_to!r}"
@@ -235,13 +235,6 @@ def _cells(row, line, path, word_column, tag_column):
     if tag_column is not None and len(row) == 1:
         raise ValueError(f"{path}, line {line}: one column only, so there is no tag: {row}")
     return tuple(cells)
-
-
-def check_tag_names(tag_names):
-    """Raises a `ValueError` unless they are None or a list of different strings."""
-    listed = isinstance(tag_names, (list, tuple)) and all(isinstance(x, str) for x in tag_names)
-    if tag_names is not None and (not listed or len(set(tag_names)) < len(tag_names)):
-        raise ValueError(f"`tag_names` must be a list of different names. Received: {tag_names!r}")
 
 
 def names_of_tags(tags, scheme):

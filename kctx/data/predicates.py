@@ -7,12 +7,11 @@ from kctx.arguments import check_choice
 from kctx.data.conll import (
     TaggedSentences,
     cell,
-    check_tag_names,
     file_blocks,
     names_of_tags,
     unknown_counts,
 )
-from kctx.data.example_files import check_column
+from kctx.data.example_files import check_column, check_names
 from kctx.data.tag_schemes import OUTSIDE, convert_tags, is_tag_of
 
 NO_PREDICATE = ("-", "_", OUTSIDE)
@@ -60,7 +59,7 @@ def read_predicates(
     check_column("word_column", word_column)
     if role_column is not None:
         check_column("role_column", role_column)
-    check_tag_names(tag_names)
+    check_names("tag_names", tag_names)
     words, tags, lines, predicates = [], [], [], []
     report = {"repaired": 0, "without_predicate": 0}
     for block in file_blocks(path, separator, encoding):
