@@ -6,12 +6,9 @@ import io
 import itertools
 import json
 import os
-import re
 import sys
 
 FORMATS = ("auto", "txt", "tsv", "csv", "jsonl", "conll")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
 
 
 def format_of(path, format):
@@ -119,7 +116,9 @@ def _objects(file, name, parts, needed, columns):
 
 def _rows(file, name, format, parts, needed, columns, many):
     if format == "csv":
-        csv.field_size_limit(_FIELD_LIMIT)
+        from kctx.data.example_files import FIELD_LIMIT
+
+        csv.field_size_limit(FIELD_LIMIT)
         reader = csv.reader(file, strict=True)
     else:
         reader = (line.rstrip("\r\n").split("\t") for line in file)
@@ -168,10 +167,12 @@ def _checked(reader, name):
 
 
 def _clean(value):
-    """Text without halves of surrogate pairs, which JSON can spell and no encoding can write."""
+    """A value of JSON, of whose texts all, in lists too, are `clean`."""
+    from kctx.data.example_files import clean
+
     if isinstance(value, list):
         return [_clean(item) for item in value]
-    return _LONE_SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
+    return clean(value) if isinstance(value, str) else value
 
 
 @contextlib.contextmanager

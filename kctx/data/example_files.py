@@ -11,7 +11,7 @@ from kctx.data.document_index import check_encoding
 
 _LINE_END = re.compile("\r\n|\r|\n")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
+FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
 
 
 def format_of(path, format):
@@ -77,7 +77,7 @@ def table(content, path, delimiter, quoted):
                 rows.append(line.split(delimiter))
                 lines.append(number)
         return rows, lines
-    limit = csv.field_size_limit(_FIELD_LIMIT)
+    limit = csv.field_size_limit(FIELD_LIMIT)
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
     begin = 1
     try:
