@@ -2,15 +2,13 @@
 
 import re
 
-_SPACES = re.compile("[ \t]+")
-
 
 def sentences(file, name, fields, columns=()):
     """The sentences in a file, read one at a time.
 
     Args:
         file: text file: a word a line, cells separated by tabs if there is one in every line of a
-            sentence, else by spaces; a blank line between sentences.
+            sentence, else by spaces, equally many in each; a blank line between sentences.
         name: str, what to call it in messages.
         fields: dict, of the task, which must take `words` and nothing more than a `predicate`.
         columns: numbers of the columns of the words and of the predicates. Default: 0, and 1 where
@@ -22,6 +20,7 @@ def sentences(file, name, fields, columns=()):
     Raises:
         ValueError: names the file and the line.
     """
+    from kctx.data.conll import column_blocks
     from kctx.data.predicates import NO_PREDICATE
 
     others = set(fields) - {"text", "words", "predicate"}
@@ -34,9 +33,9 @@ def sentences(file, name, fields, columns=()):
             f"--columns must be the numbers, from 0, of the columns of {' and '.join(wanted)}. "
             f"Received: {' '.join(places)}"
         )
-    for number, rows in _blocks(file):
+    for block in column_blocks((line.rstrip("\r\n") for line in file), name, "auto"):
         found = []
-        for line, row in enumerate(rows, number):
+        for line, row in block:
             if not all(-len(row) <= int(place) < len(row) for place in places):
                 raise ValueError(
                     f"{name}, line {line}: no column {' or '.join(places)}, the line has "
@@ -50,26 +49,3 @@ def sentences(file, name, fields, columns=()):
         for place, mark in enumerate(marks[0]):
             if mark not in NO_PREDICATE:
                 yield {"words": words, "predicate": place}, None
-
-
-def _blocks(file):
-    """Runs of lines that are not blank: (number of the first line, lists of cells)."""
-    from kctx.data.conll import DOCUMENT
-
-    lines, first = [], 1
-    for number, line in enumerate(file, 1):
-        line = line.rstrip("\r\n")
-        if line.strip(" \t") and not line.startswith(DOCUMENT):
-            first = first if lines else number
-            lines.append(line)
-        elif lines:
-            yield first, _cells(lines)
-            lines = []
-    if lines:
-        yield first, _cells(lines)
-
-
-def _cells(lines):
-    if all("\t" in line for line in lines):
-        return [line.split("\t") for line in lines]
-    return [_SPACES.split(line.strip(" \t")) for line in lines]

@@ -38,6 +38,7 @@ class Export:
             "span",
             "multiple_choice",
             "similarity",
+            "coreference",
             "masked_lm",
             "embedding",
         ]

@@ -6,12 +6,9 @@ import io
 import itertools
 import json
 import os
-import re
 import sys
 
 FORMATS = ("auto", "txt", "tsv", "csv", "jsonl", "conll")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
 
 
 def format_of(path, format):
@@ -63,7 +60,8 @@ def read_requests(file, name, format, required, optional=(), columns=(), many=No
             a row is one. "jsonl": each line is an object.
         required, optional: names of the parts that the task takes.
         columns: names of columns, numbers of columns from 0, or keys, that hold the parts in the
-            order of required and optional ones. Default: those named like the parts, if the first
+            order of required and optional ones. Decimal numbers only never name columns of a row,
+            and the first row is a request, too. Default: those named like the parts, if the first
             row names the required ones, else the first ones, of the first row too; stderr is told.
         many: name of the last part, if it is a list. In a row, it is all further columns.
 
@@ -118,7 +116,9 @@ def _objects(file, name, parts, needed, columns):
 
 def _rows(file, name, format, parts, needed, columns, many):
     if format == "csv":
-        csv.field_size_limit(_FIELD_LIMIT)
+        from kctx.data.example_files import FIELD_LIMIT
+
+        csv.field_size_limit(FIELD_LIMIT)
         reader = csv.reader(file, strict=True)
     else:
         reader = (line.rstrip("\r\n").split("\t") for line in file)
@@ -128,9 +128,10 @@ def _rows(file, name, format, parts, needed, columns, many):
         return
     row = first[1]
     names = list(columns) or [part for part in parts if part != many]
-    if all(column in row for column in names[: len(columns) or needed]):
+    by_number = bool(columns) and all(column.isdecimal() for column in columns)
+    if not by_number and all(column in row for column in names[: len(columns) or needed]):
         places = [row.index(column) for column in names if column in row]
-    elif columns and not all(column.isdecimal() for column in columns):
+    elif columns and not by_number:
         raise ValueError(f"{name}: no columns {', '.join(columns)}. The first row: {row}")
     else:
         places = [int(column) for column in columns] or list(range(min(len(names), len(row))))
@@ -166,10 +167,12 @@ def _checked(reader, name):
 
 
 def _clean(value):
-    """Text without halves of surrogate pairs, which JSON can spell and no encoding can write."""
+    """A value of JSON, of whose texts all, in lists too, are `clean`."""
+    from kctx.data.example_files import clean
+
     if isinstance(value, list):
         return [_clean(item) for item in value]
-    return _LONE_SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
+    return clean(value) if isinstance(value, str) else value
 
 
 @contextlib.contextmanager

@@ -65,10 +65,11 @@ class Tagging(finetuning.FineTuning):
 
     def __init__(self, config):
         self.config = config
-        if config.predicate_column is not None and (config.crf or config.convert_to):
+        other = config.crf or config.convert_to or config.scheme != "BIO"
+        if config.predicate_column is not None and other:
             raise ValueError(
-                "`predicate_column` goes with the softmax on BIO tags. "
-                f"Received: crf={config.crf}, convert_to={config.convert_to}"
+                "`predicate_column` goes with the softmax on BIO tags. Received: "
+                f"crf={config.crf}, scheme={config.scheme}, convert_to={config.convert_to}"
             )
         self.train, self.dev = read(config)
         self.labels = self.train.tag_names

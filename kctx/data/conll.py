@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kctx.arguments import check_choice
-from kctx.data.example_files import check_column, lines_of, read_text
+from kctx.data.example_files import check_column, check_names, lines_of, read_text
 from kctx.data.held_out import check_every
 from kctx.data.tag_schemes import OUTSIDE, SCHEMES, all_tags, convert_tags, is_tag_of, tag_spans
 
@@ -91,7 +91,7 @@ def read_conll(
     separator="auto",
     encoding="utf-8",
 ):
-    """Reads words and tags in columns; blocks of `-DOCSTART-` are left out.
+    """Reads words and tags in columns; lines of `-DOCSTART-` are left out.
 
     Args:
         path: file name.
@@ -114,8 +114,9 @@ def read_conll(
         and written legally; `report["repaired"]` counts the sentences, with a warning.
 
     Raises:
-        ValueError: names the file and the line: a missing column, an empty cell, a tag that is not
-            of the scheme, an unknown tag; or there are no sentences.
+        ValueError: names the file and the line: a line of another number of columns than the first
+            of its sentence, a missing column, an empty cell, a tag that is not of the scheme, an
+            unknown tag; or there are no sentences.
     """
     check_choice("scheme", scheme, (None, *SCHEMES))
     check_choice("convert_to", convert_to, (None, *SCHEMES[1:]))
@@ -124,18 +125,14 @@ def read_conll(
     check_column("word_column", word_column)
     if tag_column is not None:
         check_column("tag_column", tag_column)
-    check_tag_names(tag_names)
+    check_names("tag_names", tag_names)
     if convert_to is not None and scheme is None:
         raise ValueError(
             f"`convert_to` needs the `scheme` of the file. Received: convert_to={convert_to!r}"
         )
     words, tags, lines = [], [], []
-    for block in column_blocks(path, separator, encoding):
+    for block in file_blocks(path, separator, encoding):
         cells = [_cells(row, line, path, word_column, tag_column) for line, row in block]
-        if cells[0][0] == DOCUMENT:
-            cells, block = cells[1:], block[1:]
-        if not cells:
-            continue
         sentence, sentence_tags = zip(*cells, strict=True)
         for (line, _), tag in zip(block, sentence_tags, strict=True):
             if scheme is not None and tag_column is not None and not is_tag_of(tag, scheme):
@@ -166,25 +163,56 @@ def read_conll(
     return TaggedSentences(words, tags, list(tag_names), scheme, lines, report)
 
 
-def column_blocks(path, separator, encoding):
-    """Runs of lines that are not blank: lists of (number, cells)."""
+def file_blocks(path, separator, encoding):
+    """The `column_blocks` of a file, of one separator in all of it."""
     lines = lines_of(read_text(path, encoding))
     if separator == "auto":
         filled = [line for line in lines if line.strip(" \t") and not line.startswith(DOCUMENT)]
-        separator = "tab" if filled and all("\t" in line for line in filled) else "space"
+        separator = "tab" if all("\t" in line for line in filled) else "space"
+    return column_blocks(lines, path, separator)
+
+
+def column_blocks(lines, path, separator):
+    """Runs of lines that are neither blank nor `-DOCSTART-`, one at a time.
+
+    Args:
+        lines: iterable of str, without line ends.
+        path: what to call them in messages.
+        separator: "tab", "space", or "auto": tab where every line of the run has one.
+
+    Yields:
+        List of (number of the line, from 1, cells).
+
+    Raises:
+        ValueError: lines of a run have different numbers of cells.
+    """
     block = []
     for number, line in enumerate(lines, 1):
-        if line.strip(" \t"):
-            row = line.split("\t") if separator == "tab" else _SPACES.split(line.strip(" \t"))
-            if row[0] == DOCUMENT and block:  # a file without a blank line before it
-                yield block
-                block = []
-            block.append((number, row))
+        if line.strip(" \t") and not line.startswith(DOCUMENT):
+            block.append((number, line))
         elif block:
-            yield block
+            yield _split(block, path, separator)
             block = []
     if block:
-        yield block
+        yield _split(block, path, separator)
+
+
+def _split(block, path, separator):
+    """Numbered lines with their cells, of which all have equally many."""
+    if separator == "auto":
+        separator = "tab" if all("\t" in line for _, line in block) else "space"
+    rows = [
+        (number, line.split("\t") if separator == "tab" else _SPACES.split(line.strip(" \t")))
+        for number, line in block
+    ]
+    first, width = rows[0][0], len(rows[0][1])
+    for number, row in rows:
+        if len(row) != width:
+            raise ValueError(
+                f"{path}, line {number}: the line has {len(row)} columns, the first of its "
+                f"sentence, line {first}, has {width}. Received: {row}"
+            )
+    return rows
 
 
 def cell(row, column, name, path, line):
@@ -201,21 +229,12 @@ def cell(row, column, name, path, line):
 
 def _cells(row, line, path, word_column, tag_column):
     """(word, tag) of a line; the tag is None without a column for it."""
-    if row[0] == DOCUMENT:
-        return DOCUMENT, OUTSIDE
     cells = []
     for name, column in (("word", word_column), ("tag", tag_column)):
         cells.append(None if column is None else cell(row, column, name, path, line))
     if tag_column is not None and len(row) == 1:
         raise ValueError(f"{path}, line {line}: one column only, so there is no tag: {row}")
     return tuple(cells)
-
-
-def check_tag_names(tag_names):
-    """Raises a `ValueError` unless they are None or a list of different strings."""
-    listed = isinstance(tag_names, (list, tuple)) and all(isinstance(x, str) for x in tag_names)
-    if tag_names is not None and (not listed or len(set(tag_names)) < len(tag_names)):
-        raise ValueError(f"`tag_names` must be a list of different names. Received: {tag_names!r}")
 
 
 def names_of_tags(tags, scheme):

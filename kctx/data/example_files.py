@@ -11,7 +11,7 @@ from kctx.data.document_index import check_encoding
 
 _LINE_END = re.compile("\r\n|\r|\n")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
+FIELD_LIMIT = 1 << 30  # of Python's CSV reader, whose own limit is 128 kB
 
 
 def format_of(path, format):
@@ -56,6 +56,13 @@ def check_column(argument, value, names=False):
         )
 
 
+def check_names(argument, names):
+    """Raises a `ValueError` unless they are None or a list of different strings."""
+    listed = isinstance(names, (list, tuple)) and all(isinstance(x, str) for x in names)
+    if names is not None and (not listed or len(set(names)) < len(names)):
+        raise ValueError(f"`{argument}` must be a list of different names. Received: {names!r}")
+
+
 def clean(text):
     """Text without halves of surrogate pairs, which JSON can spell and no encoding can write."""
     return _LONE_SURROGATE.sub("\ufffd", text)
@@ -70,7 +77,7 @@ def table(content, path, delimiter, quoted):
                 rows.append(line.split(delimiter))
                 lines.append(number)
         return rows, lines
-    limit = csv.field_size_limit(_FIELD_LIMIT)
+    limit = csv.field_size_limit(FIELD_LIMIT)
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
     begin = 1
     try:
@@ -110,11 +117,18 @@ def json_rows(content, path, wanted, allow_unlabelled):
                     f"{path}, line {number}: no value for {column!r}. Its keys: {sorted(item)}"
                 )
             if column is not None and column != wanted[2] and not isinstance(item[column], str):
-                raise ValueError(f"{path}, line {number}: {column!r} is not a text.")
+                raise ValueError(
+                    f"{path}, line {number}: {column!r} is not a text. Received: {item[column]!r}"
+                )
             if isinstance(item.get(column), str):
                 item[column] = clean(item[column])
         if wanted[2] is not None:
             value = item.get(wanted[2])
+            if isinstance(value, (list, dict)):
+                raise ValueError(
+                    f"{path}, line {number}: {wanted[2]!r} must be a text, a number, true or "
+                    f"false. Received: {value!r}"
+                )
             if value is not None and not isinstance(value, str):
                 value = json.dumps(value)
             item[wanted[2]] = value or ""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from kctx.data.example_files import (
     advice_on_format,
     check_column,
+    check_names,
     format_of,
     json_rows,
     read_text,
@@ -98,8 +99,8 @@ def read_examples(
         quoting: whether fields may be quoted as in CSV. `"auto"`: for CSV only; quotes in a TSV
             file are text.
         encoding: default `"utf-8"`; a byte order mark is dropped.
-        label_names: known labels in the order of their ids; None discovers them (sorted, as
-            numbers if all are integers).
+        label_names: list of str, known labels in the order of their ids; None discovers them
+            (sorted, as numbers if all are integers).
         regression: labels are floats.
         allow_unlabelled: rows with an empty (or, in JSON, null or missing) label get None instead
             of an error.
@@ -111,7 +112,8 @@ def read_examples(
     Raises:
         ValueError: names the file and the line: a missing column, a row of another width, a
             missing or unknown label, a label that is no finite number, decimal numbers as classes,
-            broken JSON or quoting, or bytes that do not fit the encoding.
+            a list or an object as a label, broken JSON or quoting, or bytes that do not fit the
+            encoding.
     """
     for name, value in (("header", header), ("quoting", quoting)):
         if value not in ("auto", True, False):
@@ -119,12 +121,7 @@ def read_examples(
     for name, column in (("text", text), ("pair", pair), ("label", label)):
         if name == "text" or column is not None:
             check_column(name, column, names=True)
-    if label_names is not None and (
-        not isinstance(label_names, (list, tuple)) or len(set(label_names)) < len(label_names)
-    ):
-        raise ValueError(
-            f"`label_names` must be a list of different names. Received: {label_names!r}"
-        )
+    check_names("label_names", label_names)
     format = format_of(path, format)
     has_header = False
     content = read_text(path, encoding)

@@ -5,15 +5,13 @@ import warnings
 
 from kctx.arguments import check_choice
 from kctx.data.conll import (
-    DOCUMENT,
     TaggedSentences,
     cell,
-    check_tag_names,
-    column_blocks,
+    file_blocks,
     names_of_tags,
     unknown_counts,
 )
-from kctx.data.example_files import check_column
+from kctx.data.example_files import check_column, check_names
 from kctx.data.tag_schemes import OUTSIDE, convert_tags, is_tag_of
 
 NO_PREDICATE = ("-", "_", OUTSIDE)
@@ -34,8 +32,8 @@ def read_predicates(
     """Reads sentences with their predicates and roles, one word a line.
 
     A line holds a word, a cell that names the predicate if the word is one ("-", "_" or "O" if it
-    is none), and a role for each predicate of the sentence, in their order: a column each. Roles
-    are BIO tags ("B-A0") or brackets ("(A0*", "*", "*)"), which become BIO.
+    is none), and a role for each predicate of the sentence, in their order: a column each, and
+    none behind them. Roles are BIO tags ("B-A0") or brackets ("(A0*", "*", "*)"), which become BIO.
 
     Args:
         path: file name.
@@ -50,8 +48,10 @@ def read_predicates(
         predicate are left out; `report["without_predicate"]` counts them.
 
     Raises:
-        ValueError: names the file and the line: a missing column, an empty word, something that is
-            no role, brackets that do not match, an unknown role; or there is no predicate.
+        ValueError: names the file and the line: a line of another number of columns than the first
+            of its sentence, other than one column of roles for each predicate, a missing column, an
+            empty word, something that is no role, brackets that do not match, an unknown role; or
+            there is no predicate.
     """
     check_choice("unknown_tags", unknown_tags, ("refuse", "count"))
     check_choice("separator", separator, ("auto", "tab", "space"))
@@ -59,25 +59,25 @@ def read_predicates(
     check_column("word_column", word_column)
     if role_column is not None:
         check_column("role_column", role_column)
-    check_tag_names(tag_names)
+    check_names("tag_names", tag_names)
     words, tags, lines, predicates = [], [], [], []
     report = {"repaired": 0, "without_predicate": 0}
-    for block in column_blocks(path, separator, encoding):
-        block = block[1:] if block[0][1][0] == DOCUMENT else block
-        if not block:
-            continue
+    for block in file_blocks(path, separator, encoding):
         sentence = [cell(row, word_column, "word", path, line) for line, row in block]
         marks = [cell(row, predicate_column, "predicate", path, line) for line, row in block]
         found = [place for place, mark in enumerate(marks) if mark not in NO_PREDICATE]
         report["without_predicate"] += not found
+        width = len(block[0][1])
+        first = predicate_column % width + 1 if role_column is None else role_column
+        first = first + width if first < 0 else first
+        if found and 0 <= first < width - len(found):
+            raise ValueError(
+                f"{path}, line {block[0][0]}: number of predicates in the sentence: {len(found)}, "
+                f"of columns of roles, from column {first} (numbered from 0) on: {width - first}."
+            )
         for number, predicate in enumerate(found):
-            roles = []
-            for line, row in block:
-                first = predicate_column % len(row) + 1 if role_column is None else role_column
-                first = first + len(row) if first < 0 else first
-                roles.append(
-                    cell(row, first + number, f"roles of predicate {number + 1}", path, line)
-                )
+            name = f"roles of predicate {number + 1}"
+            roles = [cell(row, first + number, name, path, line) for line, row in block]
             read = _bio(roles, path, block)
             report["repaired"] += convert_tags(read, "BIO") != read
             words.append(sentence)

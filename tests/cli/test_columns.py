@@ -24,6 +24,12 @@ def test_sentences():
     assert format_of("a.conll", "auto") == "conll"
 
 
+def test_sentences_are_read_one_at_a_time():
+    file = iter(["a\n", "\n", "b\n"])
+    assert next(sentences(file, "file", TAGS)) == ({"words": ["a"]}, None)
+    assert list(file) == ["b\n"]
+
+
 def test_predicates():
     content = "She -\nran run\nand _\nsang sing\n\nNobody -\n"
     words = ["She", "ran", "and", "sang"]
@@ -37,7 +43,8 @@ def test_predicates():
     ("content", "fields", "columns", "message"),
     [
         ("a\n\nb\n", TAGS, ("1",), "file, line 1: no column 1, the line has 1"),
-        ("a -\nb\n", ROLES, (), "file, line 2: no column 0 or 1, the line has 1"),
+        ("a -\n\nb\n", ROLES, (), "file, line 3: no column 0 or 1, the line has 1"),
+        ("a -\nb\n", ROLES, (), "file, line 2: the line has 1 columns, the first .* has 2"),
         ("a\n", TAGS, ("word",), "must be the numbers, from 0, of the columns of words. Received"),
         ("a\n", TAGS, ("0", "1"), "of the columns of words. Received: 0 1"),
         ("a\n", ROLES, ("0",), "of the columns of words and predicate. Received: 0"),

@@ -1,4 +1,5 @@
 import json
+from typing import get_args
 
 import keras
 import numpy as np
@@ -7,6 +8,8 @@ import tensorflow as tf
 
 from kctx import export, heads, objectives, presets
 from kctx.export import writing
+from kctx.tasks import TASKS
+from kctx_cli.export import Export
 from kctx_cli.main import main
 from tests.export.films import (
     TEXTS,
@@ -68,6 +71,11 @@ def test_regressor_in_one_graph_with_its_encoder(tmp_path, capsys):
     inputs["token_ids"] += len(VOCABULARY)
     with pytest.raises(tf.errors.InvalidArgumentError, match="`token_ids` must lie in"):
         signatures["token_ids"](**inputs)
+
+
+def test_every_task_can_be_named():
+    choices, none = get_args(Export.__annotations__["task"])
+    assert set(get_args(choices)) == set(TASKS) and none is type(None)
 
 
 def test_export_is_told_no_task_by_default(tmp_path, monkeypatch):

@@ -52,6 +52,13 @@ def test_tsv():
     assert read("", "tsv") == []
 
 
+def test_numbers_of_columns_are_no_names():
+    """The first row of labels and sentences holds what a header would have to."""
+    expected = [{"text": "a"}, {"text": "b"}]
+    assert read("1\ta\n0\tb\n", "tsv", columns=("1",)) == expected
+    assert read("a\t0\nb\t1\n", "tsv", columns=("0",)) == expected
+
+
 def test_a_first_row_with_other_names_is_told(capsys):
     rows = read("premise\thypothesis\na\tb\n", "tsv")
     assert rows == [

@@ -48,12 +48,14 @@ def test_marks_of_the_file_are_no_part_of_the_text(tmp_path):
 def test_a_document_mark_without_blank_line(tmp_path):
     text = "a O\n-DOCSTART- O\nb O\n-DOCSTART- -X- O\n\n"
     assert read_conll(write(tmp_path / "a.txt", text)).words == [["a"], ["b"]]
+    tabs = text.replace("a O", "a\tO").replace("b O", "b\tO")
+    assert read_conll(write(tmp_path / "a.txt", tabs)).words == [["a"], ["b"]]
 
 
 def test_separators(tmp_path):
-    path = write(tmp_path / "a.txt", "new york\tB-X\nb\tO\n")
-    assert read_conll(path).words == [["new york", "b"]]
-    assert read_conll(path, separator="space").words == [["new", "b"]]
+    path = write(tmp_path / "a.txt", "new york\tB-X\n")
+    assert read_conll(path).words == [["new york"]]
+    assert read_conll(path, separator="space").words == [["new"]]
     mixed = write(tmp_path / "b.txt", "a  B-X\nb\t\tO \n")
     assert read_conll(mixed).tags == [["B-X", "O"]]
 
@@ -97,9 +99,16 @@ def test_unknown_tags_of_a_second_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a O\nb\n", {}, "line 2: one column only, so there is no tag"),
+        ("a\nb\n", {}, "line 1: one column only, so there is no tag"),
+        (
+            "in O\nNew York B-LOC\n",
+            {},
+            r"a\.txt, line 2: the line has 3 columns, the first of its sentence, line 1, has 2",
+        ),
+        ("a O\n\n# text = b\n1 b O\n", {}, "line 4: the line has 3 .* line 3, has 4"),
+        ("a\tO\nb\tO\t\n", {}, "line 2: the line has 3 columns"),
         ("a O\nb O\n", {"tag_column": 3}, "line 1: no column 3 for the tag, the line has 2"),
-        ("a O\nb\n", {"word_column": 1}, "line 2: no column 1 for the word"),
+        ("a O\nb O\n", {"word_column": 2}, "line 1: no column 2 for the word"),
         ("a\tO\n\tO\n", {}, "line 2: the word is empty"),
         ("a\tO\nb\t\n", {}, "line 2: the tag is empty"),
         ("a O\nb X-A\n", {"scheme": "BIO"}, "line 2: 'X-A' is not a tag of the scheme BIO"),

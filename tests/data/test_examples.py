@@ -45,8 +45,14 @@ def test_jsonl(tmp_path):
     write(path, '{"t": "a", "y": null}\n{"t": "b"}\n{"t": "c", "y": true}\n')
     examples = read_examples(path, text="t", label="y", allow_unlabelled=True)
     assert examples.labels == [None, None, 0] and examples.label_names == ["true"]
+    for value, received in (('["a"]', r"\['a'\]"), ('{"a": 1}', r"\{'a': 1\}")):
+        write(path, f'{{"t": "a", "y": 0.5}}\n{{"t": "b", "y": {value}}}\n')
+        with pytest.raises(
+            ValueError, match=rf"a\.jsonl, line 2: 'y' must be a text, .* Received: {received}"
+        ):
+            read_examples(path, text="t", label="y")
     write(path, '{"t": 3}\n')
-    with pytest.raises(ValueError, match="'t' is not a text"):
+    with pytest.raises(ValueError, match="line 1: 't' is not a text. Received: 3"):
         read_examples(path, text="t")
     write(path, "[1]\n")
     with pytest.raises(ValueError, match="expected a JSON object"):
@@ -399,6 +405,7 @@ def test_lines_end_as_on_any_system(tmp_path, name, end):
         ({"text": None}, "`text` must be the name or the number"),
         ({"label": 0.5}, "`label` must be the name or the number of a column. Received: label=0.5"),
         ({"label_names": 5}, "`label_names` must be a list of different names. Received: 5"),
+        ({"label_names": [1, 2]}, r"`label_names` must be a list .*names. Received: \[1, 2\]"),
         ({"label": 1, "regression": True}, "must be a finite number. Received: '1_0'"),
     ],
 )

@@ -75,6 +75,12 @@ def test_tags_that_break_their_scheme(tmp_path):
         ("a be (V*)\n", 5, r"a\.txt, line 1: no column 5 for the predicate, the line has 3"),
         ("a be\n", 1, "line 1: no column 2 for the roles of predicate 1"),
         ("a be B-V\nb do O\n", 1, "line 1: no column 3 for the roles of predicate 2"),
+        (
+            "a - O\n\nb be B-V O\n",
+            1,
+            r"line 3: number of predicates in the sentence: 1, of columns of roles, .*: 2\.",
+        ),
+        ("a be B-V\nb - O x\n", 1, "line 2: the line has 4 columns, the first .* has 3"),
         ("a be (V*\n", 1, "line 1: the role 'V' does not end"),
         ("a be (V*)\nb - *)\n", 1, r"line 2: the brackets of '\*\)' do not match"),
         ("a be (V*\nb - (A0*)\n", 1, r"line 2: the brackets of '\(A0\*\)' do not match"),

@@ -331,5 +331,6 @@ def test_roles_of_given_predicates(encoder, tmp_path, capsys):
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     expected = text_model.predict(["anna saw paul met the cat"] * 2, [1, 3])
     assert [answer["tags"] for answer in answers] == [answer["tags"] for answer in expected]
-    with pytest.raises(ValueError, match="goes with the softmax on BIO tags"):
-        run("tagging", encoder, train, tmp_path / "crf", "--predicate-column", 1, "--crf")
+    for options in (("--crf",), ("--scheme", "BIOES"), ("--convert-to", "BIOES")):
+        with pytest.raises(ValueError, match="goes with the softmax on BIO tags"):
+            run("tagging", encoder, train, tmp_path / "no", "--predicate-column", 1, *options)
