@@ -238,7 +238,7 @@ def count_filled(values, name):
     filled = tf.cast(values != "", tf.int32)
     count = tf.reduce_sum(tf.math.cumprod(filled, axis=1), axis=1)
     right = tf.reduce_all(count == tf.reduce_sum(filled, axis=1))
-    message = f'`{name}` must hold "" behind the last of a row only. Received, all:'
+    message = f"`{name}` must be empty behind the last of a row only. Received, all:"
     with tf.control_dependencies([tf.debugging.Assert(right, [message, values])]):
         return tf.identity(count)
 
