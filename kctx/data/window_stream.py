@@ -238,8 +238,9 @@ class WindowStream(StepStream):
 
     def _batch(self, blocks, step, generator):
         inputs, predicted = blocks.words, blocks.centres()
+        valid = blocks.first <= blocks.last
         if self.predicted == "context":
-            inputs, predicted = predicted, inputs
+            inputs, predicted, valid = predicted, inputs, blocks.in_a_window()
         progress = step / self.total_steps
         rate = self.learning_rate * max(1 - progress, self.min_learning_rate)
         batch = {**blocks._asdict(), "input_rates": rate * self._input_scale[inputs]}
@@ -248,7 +249,7 @@ class WindowStream(StepStream):
             scales = {"node_scales": self._output_scale, "node_rate": np.float32(rate)}
             whole = {**self.targets.whole(), **scales}
         else:
-            targets, rows = self.targets(predicted, blocks, generator)
+            targets, rows = self.targets(predicted, valid, generator)
             batch |= {**targets, "output_rates": rate * self._output_scale[rows]}
         batch = {
             name: value.reshape(self.steps, self.step_blocks, *value.shape[1:])

@@ -35,7 +35,7 @@ class NegativeSampling:
         """
         return step_blocks * (block_words * share + self.shared * self.probabilities)
 
-    def __call__(self, predicted, blocks, generator):
+    def __call__(self, predicted, valid, generator):
         """int32 (N, T) words of N blocks -> dict of arrays for the batch, rows of the output."""
         negatives = self.noise.draw(generator, (len(predicted), self.shared))
         return {"negatives": negatives}, np.concatenate([predicted, negatives], axis=1)
@@ -64,16 +64,13 @@ class HierarchicalSoftmax:
         passing = np.bincount(self.tree.points[on_path], shares, len(share) - 1)
         return step_blocks * block_words * passing
 
-    def __call__(self, predicted, blocks, generator):
+    def __call__(self, predicted, valid, generator):
         """int32 (N, T) words of N blocks -> dict of arrays for the batch, rows of the output.
 
         The dict holds `nodes` int32 (N, U) and `paths` int8 (N, T, U), as
-        `kctx.layers.window_products` takes them; words without a window have no path.
+        `kctx.layers.window_products` takes them; words that are not `valid` have no path.
         """
         number, size = predicted.shape
-        valid = (
-            blocks.in_a_window() if size > blocks.first.shape[1] else blocks.first <= blocks.last
-        )
         points = self.tree.points[predicted]  # (N, T, L)
         on_path = (points >= 0) & valid[:, :, None]
         where = np.flatnonzero(on_path)
