@@ -21,7 +21,6 @@ from kctx.kernels.bags import add_to_bags, bag_means, distinct_words
 from kctx.kernels.cores import LOCK, num_cores
 from kctx.kernels.sampled_windows import sampled_steps
 from kctx.kernels.tree_windows import tree_steps
-from kctx.layers.window_products import input_words, predicted_words
 
 _OF_STEP = ("words", "first", "last", "negatives", "input_rates", "output_rates")
 
@@ -55,7 +54,7 @@ class WindowKernel:
         """Whether the targets of a batch are such as kernels know."""
         return "negatives" in batch or "points" in batch
 
-    def steps(self, batch, table, places, output_table, sizes=None):
+    def steps(self, batch, table, places, predicted, output_table, sizes=None):
         """The steps of a batch, one after the other: changes both tables.
 
         Args:
@@ -63,7 +62,8 @@ class WindowKernel:
                 `points`, `codes`, `positive_bit`, `node_scales` and `node_rate` instead of
                 `nodes`, `paths` and `output_rates`.
             table: float32 (N, D), the vectors that the inputs are among.
-            places: int32 (S, G, I), the vectors of the words that `input_words` gives.
+            places: int32 (S, G, I), the vectors of the words that predict.
+            predicted: int32 (S, G, T), the words that are predicted.
             output_table: float32 (V, D).
             sizes: float32 (S, G, I), as `input_sizes` of `window_step`. Default: ones.
 
@@ -78,7 +78,6 @@ class WindowKernel:
         bounds = np.array([blocks * core // cores for core in range(cores + 1)])
         windows = (bounds, words, first, batch["last"], table, places, sizes)
         input_gradients = self._buffer("inputs", (*places.shape[1:], width))
-        predicted = predicted_words(batch)
         losses = np.zeros((blocks, 2))
         with LOCK:
             if "negatives" in batch:
@@ -116,13 +115,14 @@ class WindowKernel:
         loss, number = losses.sum(axis=0)
         return loss, number
 
-    def bag_steps(self, batch, table, output_table):
+    def bag_steps(self, batch, table, inputs, predicted, output_table):
         """`steps` of words whose vectors are means of rows of a table, see `kctx.models.FastText`.
 
         Args:
             batch: as there, with `features`, `feature_offsets` and `feature_scales`.
             table: float32 (N, D), the rows.
-            output_table: float32 (V, D).
+            inputs: int32 (S, G, I), the words that predict.
+            predicted, output_table: as there.
 
         Returns:
             float64 (2,), as `steps`.
@@ -133,9 +133,12 @@ class WindowKernel:
         total = np.zeros(2)
         for step in range(len(batch["words"])):
             one = {k: v[step : step + 1] if k in _OF_STEP else v for k, v in batch.items()}
-            words, places = distinct_words(input_words(one)[0], numbers)
+            words, places = distinct_words(inputs[step], numbers)
             before = bag_means(table, rows, offsets, words)
             after = before.copy()
-            total += self.steps(one, after, places[None], output_table, sizes[words][places][None])
+            total += self.steps(
+                *(one, after, places[None], predicted[step : step + 1], output_table),
+                sizes=sizes[words][places][None],
+            )
             add_to_bags(table, rows, offsets, words, after, before, batch["feature_scales"])
         return total

@@ -11,6 +11,8 @@ from kctx.layers.window_products import (
     LOSS_SHARE,
     OBJECTIVES,
     check_targets,
+    input_words,
+    predicted_words,
     window_step,
 )
 from kctx.models.sparse_model import SparseModel, check_rows
@@ -89,8 +91,9 @@ class FastText(SparseModel):
         check_targets(self.architecture, self.objective, batch)
         if self.kernel is not None and "feature_offsets" in batch:
             batch = arrays(batch)
-            tables = (in_memory(x) for x in (self.input_table, self.output_table))
-            loss, count = self.kernel.bag_steps(batch, *tables)
+            table, output_table = (in_memory(x) for x in (self.input_table, self.output_table))
+            words = (input_words(batch), predicted_words(batch))
+            loss, count = self.kernel.bag_steps(batch, table, *words, output_table)
             return ops.convert_to_tensor(loss, "float32"), ops.convert_to_tensor(count, "float32")
         if "feature_offsets" in batch:
             raise ValueError(

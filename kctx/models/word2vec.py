@@ -13,6 +13,7 @@ from kctx.layers.window_products import (
     OBJECTIVES,
     check_targets,
     input_words,
+    predicted_words,
     window_step,
 )
 from kctx.models.sparse_model import SparseModel
@@ -103,7 +104,8 @@ class Word2Vec(SparseModel):
         if self.kernel is not None and self.kernel.takes(batch):
             batch = arrays(batch)
             table, output_table = (in_memory(x) for x in (self.input_table, self.output_table))
-            loss, count = self.kernel.steps(batch, table, input_words(batch), output_table)
+            words = (input_words(batch), predicted_words(batch))
+            loss, count = self.kernel.steps(batch, table, *words, output_table)
             return ops.convert_to_tensor(loss, "float32"), ops.convert_to_tensor(count, "float32")
         losses, counts = [], []
         for step in range(batch["words"].shape[0]):
