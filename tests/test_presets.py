@@ -18,7 +18,7 @@ from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
 from kctx.preprocessors import BERTPreprocessor
 from kctx.tasks import Classification, task_of
-from kctx.tasks.batches import ROW_TOKENS
+from kctx.tasks.batches import BATCH_TOKENS
 from kctx.tokenizers import WordPieceTokenizer
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a good bad film was".split()]
@@ -232,7 +232,7 @@ def test_predict_compiles_few_shapes():
     text_model.predict(["the " * (i % 40) for i in range(70)], batch_size=8)
     assert {length for _, length in seen} <= {16, 32, 40}  # 40: the most the preprocessor gives
     assert {batch for batch, _ in seen} <= {2, 4, 8}  # fewer of long rows, and the last ones
-    assert all(batch * length <= 8 * ROW_TOKENS for batch, length in seen)
+    assert all(batch * length <= BATCH_TOKENS for batch, length in seen)
     assert [length for _, length in seen] == sorted(length for _, length in seen)
     seen.clear()
     text_model.predict(["the"] * 5, batch_size=8)

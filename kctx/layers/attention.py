@@ -11,6 +11,7 @@ from kctx.layers.activations import truncated_normal
 from kctx.layers.dense import Dense
 from kctx.layers.dropout import Dropout
 from kctx.layers.fast_attention import attention
+from kctx.layers.part_call import call_part
 
 
 def dot_product_attention(query, key, value, mask=None, dropout=None):
@@ -105,24 +106,23 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def call(self, x, context=None, attention_mask=None, training=None):
         context = x if context is None else context
-        width = x.shape[-1]
-        flat_x = ops.reshape(x, (-1, width))  # (B·T, D): one matrix product, not one per row
-        flat_context = flat_x if context is x else ops.reshape(context, (-1, width))
 
-        def heads(flat, like):  # (B·L, D) -> (B, L, H, K)
-            batch, length, _ = ops.shape(like)
-            shape = (batch, length, self.num_heads, width // self.num_heads)
-            return ops.reshape(flat, shape)
+        def heads(projection, sequence):  # (B, L, D) -> (B, L, H, K)
+            batch, length, width = ops.shape(sequence)
+            projected = call_part(self, projection, sequence)
+            return ops.reshape(projected, (batch, length, self.num_heads, width // self.num_heads))
 
         attended = dot_product_attention(
-            heads(self.query(flat_x), x),
-            heads(self.key(flat_context), context),
-            heads(self.value(flat_context), context),
-            mask=None if attention_mask is None else ops.expand_dims(attention_mask, 1),
-            dropout=self.probability_dropout if training and self.dropout else None,
+            heads(self.query, x),
+            heads(self.key, context),
+            heads(self.value, context),
+            mask=None if attention_mask is None else attention_mask[:, None],
+            dropout=self._drop if training and self.dropout else None,
         )
-        output = self.output_dense(ops.reshape(attended, (-1, width)))
-        return ops.reshape(output, ops.shape(x))
+        return call_part(self, self.output_dense, ops.reshape(attended, ops.shape(x)))
+
+    def _drop(self, probabilities):
+        return call_part(self, self.probability_dropout, probabilities, training=True)
 
     def compute_output_shape(self, input_shape, *args, **kwargs):
         return tuple(input_shape)

@@ -1,6 +1,7 @@
 """The dense layer of all blocks."""
 
 import keras
+from keras import ops
 
 from kctx.layers.fast_product import product
 
@@ -9,24 +10,30 @@ from kctx.layers.fast_product import product
 class Dense(keras.layers.Dense):
     """`keras.layers.Dense`, with the fast matrix product of the backend where it has one.
 
-    Same arguments, weights and names. For inputs of two dimensions; others, quantised kernels and
-    LoRA take the plain form.
+    Same arguments, weights and names. All rows go into one product, not one for each text, and
+    TensorFlow can fuse product, bias and activation, between which there is no change of shape.
+    Quantised kernels and LoRA take the plain form.
 
     Call arguments:
-        inputs: (N, D)
+        inputs: (..., D)
 
     Returns:
-        (N, units)
+        (..., units)
     """
 
     def call(self, inputs, training=None):
-        plain = len(inputs.shape) != 2 or self.lora_enabled or self.quantization_mode is not None
-        if not plain and not isinstance(inputs, keras.KerasTensor):
+        if isinstance(inputs, keras.KerasTensor):
+            return super().call(inputs, training=training)
+        if not self.lora_enabled and self.quantization_mode is None:
             x = product(
                 inputs,
-                keras.ops.convert_to_tensor(self.kernel),
-                None if self.bias is None else keras.ops.convert_to_tensor(self.bias),
-            )  # (N, units)
+                ops.convert_to_tensor(self.kernel),
+                None if self.bias is None else ops.convert_to_tensor(self.bias),
+            )
             if x is not None:
                 return x if self.activation is None else self.activation(x)
-        return super().call(inputs, training=training)
+        if len(inputs.shape) == 2:
+            return super().call(inputs, training=training)
+        flat = ops.reshape(inputs, (-1, inputs.shape[-1]))
+        outputs = super().call(flat, training=training)  # (N, units)
+        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))

@@ -24,10 +24,10 @@ def product(x, kernel, bias=None):
     """x·kernel + bias, or None where the backend's plain form is as good.
 
     Args:
-        x: (N, D). kernel: (D, I), same dtype. bias: (I,), same dtype, or None.
+        x: (..., D). kernel: (D, I), same dtype. bias: (I,), same dtype, or None.
 
     Returns:
-        (N, I), dtype of `x`, or None.
+        (..., I), dtype of `x`, or None.
     """
     backend = keras.config.backend()
     if backend == "jax":
@@ -45,10 +45,10 @@ def _jax_product(x, kernel, bias):
     multiply = _jax_bfloat16_product()
     if multiply is None:
         return None
-    total = multiply(x, kernel)  # float32
+    total = multiply(x.reshape(-1, x.shape[-1]), kernel)  # (N, I), float32
     if bias is not None:
         total = total + bias.astype("float32")
-    return total.astype(x.dtype)
+    return total.astype(x.dtype).reshape(*x.shape[:-1], -1)
 
 
 @functools.cache
@@ -91,15 +91,20 @@ def _torch_product(x, kernel, bias):
         x.device.type != "cpu"
         or x.dtype not in (torch.float32, torch.bfloat16)
         or kernel.dtype != x.dtype
-        or x.dim() != 2
         or not x.numel()
         or torch.compiler.is_compiling()
         or torch.jit.is_tracing()
     ):
         return None
-    if not _torch_has_onednn():
-        return None if bias is None else torch.addmm(bias, x, kernel)
-    return _torch_linear().apply(x, kernel, bias)
+    flat = x.reshape(-1, x.shape[-1])  # (N, D)
+    if _torch_has_onednn():
+        linear = _torch_linear().apply if torch.is_grad_enabled() else _linear
+        total = linear(flat, kernel, bias)
+    elif bias is not None:
+        total = torch.addmm(bias, flat, kernel)
+    else:
+        return None
+    return total.reshape(*x.shape[:-1], total.shape[-1])
 
 
 @functools.cache
@@ -124,6 +129,11 @@ def _onednn(x, transposed_kernel, bias):
     return torch.ops.mkldnn._linear_pointwise(x, transposed_kernel, bias, "none", [], "")
 
 
+def _linear(x, kernel, bias):
+    """x·kernel + bias."""
+    return _onednn(x, kernel.T, bias)
+
+
 @functools.cache
 def _torch_linear():
     import torch
@@ -132,7 +142,7 @@ def _torch_linear():
         @staticmethod
         def forward(ctx, x, kernel, bias):
             ctx.save_for_backward(x, kernel)
-            return _onednn(x, kernel.T, bias)
+            return _linear(x, kernel, bias)
 
         @staticmethod
         @torch.autograd.function.once_differentiable

@@ -1,10 +1,10 @@
 """The position-wise feed-forward network."""
 
 import keras
-from keras import ops
 
 from kctx.layers.activations import get_activation, truncated_normal
 from kctx.layers.dense import Dense
+from kctx.layers.part_call import call_part
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -34,6 +34,7 @@ class FeedForward(keras.layers.Layer):
         width = input_shape[-1]
         self.inner = Dense(
             self.intermediate_dim,
+            activation=self.activate,
             kernel_initializer=self.initializer.clone(),
             name="inner",
             dtype=self.dtype_policy,
@@ -48,9 +49,8 @@ class FeedForward(keras.layers.Layer):
         self.outer.build((None, self.intermediate_dim))
 
     def call(self, x):
-        flat = ops.reshape(x, (-1, x.shape[-1]))  # (B·T, D): one matrix product, not one per row
-        inner = self.activate(self.inner(flat))  # (B·T, I)
-        return ops.reshape(self.outer(inner), ops.shape(x))  # (B, T, D)
+        inner = call_part(self, self.inner, x)  # (B, T, I)
+        return call_part(self, self.outer, inner)
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape)

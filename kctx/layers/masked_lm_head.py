@@ -1,10 +1,10 @@
 """From the vectors at the masked positions to what the tied output projection takes."""
 
 import keras
-from keras import ops
 
 from kctx.layers.activations import get_activation, truncated_normal
 from kctx.layers.dense import Dense
+from kctx.layers.part_call import call_part
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -37,6 +37,7 @@ class MaskedLMHead(keras.layers.Layer):
         width = input_shape[-1]
         self.transform = Dense(
             width,
+            activation=self.activate,
             kernel_initializer=self.initializer.clone(),
             name="transform",
             dtype=self.dtype_policy,
@@ -48,9 +49,8 @@ class MaskedLMHead(keras.layers.Layer):
         self.transform_norm.build((None, width))
 
     def call(self, x):
-        flat = ops.reshape(x, (-1, x.shape[-1]))  # (B·M, D)
-        flat = self.transform_norm(self.activate(self.transform(flat)))
-        return ops.reshape(flat, ops.shape(x))
+        transformed = call_part(self, self.transform, x)  # (B, M, D)
+        return call_part(self, self.transform_norm, transformed)
 
     def compute_output_shape(self, input_shape):
         return tuple(input_shape)

@@ -5,6 +5,7 @@ import keras
 from kctx.layers.attention import MultiHeadAttention
 from kctx.layers.dropout import Dropout
 from kctx.layers.feed_forward import FeedForward
+from kctx.layers.part_call import call_part
 
 
 @keras.saving.register_keras_serializable("kctx")
@@ -80,12 +81,22 @@ class PostNormBlock(keras.layers.Layer):
 
     def call(self, x, attention_mask=None, queries=None, training=None):
         queries = x if queries is None else queries
-        attended = self.attention(
-            queries, context=x, attention_mask=attention_mask, training=training
+        attended = call_part(
+            self,
+            self.attention,
+            queries,
+            context=x,
+            attention_mask=attention_mask,
+            training=training,
         )  # (B, Q, D)
-        x = self.attention_norm(queries + self.output_dropout(attended, training=training))
-        transformed = self.feed_forward(x)  # (B, Q, D)
-        return self.feed_forward_norm(x + self.output_dropout(transformed, training=training))
+        x = self._sum_norm(self.attention_norm, queries, attended, training)
+        transformed = call_part(self, self.feed_forward, x)  # (B, Q, D)
+        return self._sum_norm(self.feed_forward_norm, x, transformed, training)
+
+    def _sum_norm(self, norm, x, change, training):
+        """LN(x + Dropout(change)): (B, Q, D)."""
+        change = call_part(self, self.output_dropout, change, training=training)
+        return call_part(self, norm, x + change)
 
     def compute_output_shape(self, x_shape, attention_mask_shape=None, queries_shape=None):
         return tuple(x_shape if queries_shape is None else queries_shape)

@@ -10,9 +10,9 @@ from kctx.layers.devices import on_cpu
 # Lengths are rounded up to a multiple of this, and batches to a power of two, so that few shapes
 # are ever compiled.
 LENGTH_STEP = 16
-# On a CPU, rows longer than that are fewer in a batch, as many tokens: more would leave its caches
-# and take longer for each.
-ROW_TOKENS = 32
+# On a CPU, most tokens of a batch of several rows: long rows are fewer in a batch. More would leave
+# the caches and take longer for each; fewer leave what is spent on each call to too few.
+BATCH_TOKENS = 2048
 
 
 def run_rows(model, declared, inputs, select, batch_size, limit):
@@ -24,7 +24,7 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
         inputs: dict of name to array (N, ...), all rows of them padded to one shape.
         select: function of a batch's outputs and inputs to a dict of tensors with a row for each.
         batch_size: int, most rows that the model sees at a time; on a CPU fewer of long rows, see
-            `ROW_TOKENS`.
+            `BATCH_TOKENS`.
         limit: int, most tokens of a row.
 
     Returns:
@@ -41,7 +41,7 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
     keys.append(sizes.get("T", np.zeros(count)))  # the last one counts most
     order = np.lexsort(keys)
     rows = [None] * count
-    tokens = batch_size * ROW_TOKENS
+    tokens = BATCH_TOKENS
     if model.weights and not on_cpu(model.weights[0].value):
         tokens = math.inf
     start = 0
