@@ -42,9 +42,9 @@ class Config(finetuning.Options):
     of each follow in a column each, from the next one or --tag-column on"""
     separator: Literal["auto", "tab", "space"] = "auto"
     """between columns; auto: tab where every line has one"""
-    scheme: Literal["BIO1", "BIO", "BIOES", "BMES", "none"] = "BIO"
+    scheme: Literal["BIO1", "BIO", "BIOES", "BMES", "BILOU", "none"] = "BIO"
     """how the tags of the files mark entities; none: they do not, as parts of speech"""
-    convert_to: Literal["BIO", "BIOES", "BMES"] | None = None
+    convert_to: Literal["BIO", "BIOES", "BMES", "BILOU"] | None = None
     """scheme that is learnt and answered; default: that of the files"""
     unknown_tags: Literal["refuse", "count"] = "refuse"
     """dev tags that training does not have; count: they are counted as missed"""

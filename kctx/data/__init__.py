@@ -24,7 +24,6 @@ from kctx.data.sentences import split_sentences
 from kctx.data.span_stream import SpanStream
 from kctx.data.squad import Answer, SpanExamples, read_squad
 from kctx.data.stream import PretrainingStream
-from kctx.data.tag_schemes import convert_tags, tag_spans, tags_of_spans
 from kctx.data.tagging_stream import TaggingStream
 from kctx.data.text_blocks import ALL_WHITE_SPACE
 from kctx.data.window_stream import WindowStream
@@ -33,6 +32,7 @@ from kctx.data.word_features import WordFeatures
 from kctx.data.word_stream import WordStream, word_stream
 from kctx.data.word_vocabulary import WordVocabulary
 from kctx.data.word_windows import WordWindows
+from kctx.tag_schemes import convert_tags, tag_spans, tags_of_spans
 
 __all__ = [
     "ALL_WHITE_SPACE",

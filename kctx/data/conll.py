@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kctx.arguments import check_choice
 from kctx.data.example_files import check_column, check_names, lines_of, read_text
 from kctx.data.held_out import check_every
-from kctx.data.tag_schemes import OUTSIDE, SCHEMES, all_tags, convert_tags, is_tag_of, tag_spans
+from kctx.tag_schemes import OUTSIDE, SCHEMES, all_tags, convert_tags, is_tag_of, tag_spans
 
 DOCUMENT = "-DOCSTART-"
 # Not what Unicode calls white space: a column may hold a no-break or an ideographic space.
@@ -23,7 +23,7 @@ class TaggedSentences:
         words: list of lists of str.
         tags: list of lists of str, of the same lengths; or None when no tag column was asked for.
         tag_names: list of str, the tag of each id; None without tags.
-        scheme: "BIO", "BIOES", "BMES", or None: the tags mark no entities.
+        scheme: "BIO", "BIOES", "BMES", "BILOU", or None: the tags mark no entities.
         lines: list of int, the line (from 1) where each sentence begins.
         report: dict of what was changed or found missing: "repaired" int, sentences whose tags
             broke their scheme; "unknown_tags" dict of tag to number.
@@ -98,8 +98,8 @@ def read_conll(
         word_column: int, column of the words; negative numbers count from the end. Default 0.
         tag_column: int, column of the tags, or None for words to be tagged. Default: the last.
         scheme: how the tags of the file mark entities: "BIO1" (B only between two entities of one
-            kind), "BIO" (BIO2: B at every start), "BIOES" or "BMES". Default None: they do not, as
-            parts of speech, and are taken as they are.
+            kind), "BIO" (BIO2: B at every start), "BIOES", "BMES" or "BILOU". Default None: they do
+            not, as parts of speech, and are taken as they are.
         convert_to: scheme of the tags that are given back. Default: that of the file, "BIO" for
             BIO1.
         tag_names: known tags in the order of their ids, for a second file. Default: those of the

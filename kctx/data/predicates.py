@@ -12,7 +12,7 @@ from kctx.data.conll import (
     unknown_counts,
 )
 from kctx.data.example_files import check_column, check_names
-from kctx.data.tag_schemes import OUTSIDE, convert_tags, is_tag_of
+from kctx.tag_schemes import OUTSIDE, convert_tags, is_tag_of
 
 NO_PREDICATE = ("-", "_", OUTSIDE)
 _BRACKETED = re.compile(r"(?:\(([^()*\s]+))?\*(\))?")

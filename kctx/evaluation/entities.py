@@ -14,7 +14,7 @@ def entity_report(tags, predictions):
     Entities are read as seqeval's default mode and the CoNLL scorer read them, whatever the scheme.
 
     Args:
-        tags: list of lists of str, true tags such as "B-PER" and "O", in BIO, BIOES or BMES.
+        tags: list of lists of str, true tags such as "B-PER" and "O", in any scheme.
         predictions: the same for the predicted ones.
 
     Returns:
@@ -62,7 +62,7 @@ def entity_table(tags, predictions):
 
 
 def paired_tags(tags, predictions):
-    """Two lists of lists of str of equal lengths, M of BMES written I, or an error."""
+    """Two lists of lists of str of equal lengths, with the prefixes of BIOES, or an error."""
     tags, predictions = _read("tags", tags), _read("predictions", predictions)
     if len(tags) != len(predictions):
         raise ValueError(
@@ -81,16 +81,19 @@ def paired_tags(tags, predictions):
 
 
 def _read(name, tags):
-    def inside(tag):  # seqeval knows no M
-        return "I" + tag[1:] if tag == "M" or tag.startswith("M-") else tag
-
     for number, sentence in enumerate(tags):
         if isinstance(sentence, str) or not all(isinstance(x, str) and x for x in sentence):
             raise ValueError(
                 f"`{name}[{number}]` must be a list of strings, none of them empty. "
                 f"Received: {sentence!r}"
             )
-    return [[inside(str(tag)) for tag in sentence] for sentence in tags]
+    return [[_known(str(tag)) for tag in sentence] for sentence in tags]
+
+
+def _known(tag):
+    """A tag with a prefix that seqeval knows."""
+    known = {"M": "I", "L": "E", "U": "S"}
+    return known.get(tag[0], tag[0]) + tag[1:] if tag[1:2] in ("", "-") else tag
 
 
 def _labels(tags):

@@ -1,12 +1,9 @@
 """Which tag may follow which in a scheme of spans."""
 
-# Scheme -> prefixes that may stand first, those that may stand last, and for each prefix within a
-# span those that carry the span on. After what may stand last comes what may stand first.
-SCHEMES = {
-    "BIO": ("BO", "BIO", {"B": "I", "I": "I"}),
-    "BIOES": ("BOS", "EOS", {"B": "IE", "I": "IE"}),
-    "BMES": ("BOS", "EOS", {"B": "ME", "M": "ME"}),
-}
+from kctx.tag_schemes import OUTSIDE, PREFIXES
+
+# In BIO1 the first word of an entity may have either prefix, so there is nothing to forbid.
+SCHEMES = tuple(scheme for scheme in PREFIXES if scheme != "BIO1")
 
 
 def tag_transitions(tags, scheme):
@@ -16,7 +13,8 @@ def tag_transitions(tags, scheme):
         tags: list of str, C names in the order of their ids: "O", or a prefix and a type, as
             "B-PER". Where there is one type only, prefixes alone, as "B", will do.
         scheme: "BIO" (also called IOB2: each span begins with B), "BIOES" (the last piece of a
-            span is E, a span of one is S), "BMES" (the same with M for I) or None: anything goes.
+            span is E, a span of one is S), "BMES" (the same with M for I), "BILOU" (the same with
+            L for E and U for S) or None: anything goes.
 
     Returns:
         list of C + 1 lists of C + 1 bools: [i][j] whether tag j may follow tag i, [C][j] whether j
@@ -32,21 +30,26 @@ def tag_transitions(tags, scheme):
         raise ValueError(
             f"`scheme` must be one of {', '.join(SCHEMES)} or None. Received: {scheme!r}"
         )
-    begins, ends, goes_on = SCHEMES[scheme]
-    known = set(begins + ends) | set(goes_on) | set("".join(goes_on.values()))
+    known = sorted(set(PREFIXES[scheme]))
     split = [tag.partition("-")[::2] for tag in tags]  # (prefix, type)
-    wrong = [tag for tag in tags if tag != "O" and tag.partition("-")[0] not in known - {"O"}]
+    wrong = [
+        tag
+        for tag, (prefix, _) in zip(tags, split, strict=True)
+        if tag != OUTSIDE and prefix not in known
+    ]
     if wrong:
         raise ValueError(
             f"`tags` of the scheme {scheme} must be O, or begin with one of "
-            f"{', '.join(sorted(known - {'O'}))} and a hyphen. Received: {', '.join(wrong[:5])}"
+            f"{', '.join(known)} and a hyphen. Received: {', '.join(wrong[:5])}"
         )
+    first, inside, last, alone = PREFIXES[scheme]
+    # After what may stand last comes what may stand first.
+    begins, ends = {first, alone, OUTSIDE}, {last, alone, OUTSIDE}
 
     def follows(one, other):
         same_type = one[1] == other[1]
-        return (one[0] in ends and other[0] in begins) or (
-            same_type and other[0] in goes_on.get(one[0], "")
-        )
+        goes_on = one[0] in (first, inside) and other[0] in (inside, last)
+        return (one[0] in ends and other[0] in begins) or (same_type and goes_on)
 
     rows = [[follows(one, other) for other in split] + [one[0] in ends] for one in split]
     return [*rows, [prefix in begins for prefix, _ in split] + [True]]

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from kctx.data import tag_schemes
-
-_BEGINS, _ENDS, _PREFIXES = "BSU", "ESLU", "BIEMSLU"
+from kctx import tag_schemes
 
 
 class Entities(NamedTuple):
@@ -24,15 +22,15 @@ class Entities(NamedTuple):
 
 
 def marks_entities(tag_names):
-    """Whether tags are "O" and others that say where entities begin and go on."""
+    """Whether tags are "O" and others that say where entities begin and go on, in any scheme."""
     return all(
-        tag == tag_schemes.OUTSIDE or (tag[:1] in _PREFIXES and tag[1:2] in ("", "-"))
+        any(tag_schemes.is_tag_of(tag, scheme) for scheme in tag_schemes.SCHEMES)
         for tag in tag_names
     )
 
 
 def entities_of(tags, row_splits, tag_names):
-    """The entities in tagged sentences, of any scheme, by the rule of `kctx.data.tag_spans`.
+    """The entities in tagged sentences, of any scheme, by the rule of `tag_schemes.tag_spans`.
 
     Args:
         tags: int32 (W,), of all words.
@@ -43,8 +41,8 @@ def entities_of(tags, row_splits, tag_names):
     labels = sorted({label for prefix, label in split if prefix != tag_schemes.OUTSIDE}) or [""]
     codes = np.array([labels.index(label) if label in labels else 0 for _, label in split], "int32")
     outside = np.array([prefix == tag_schemes.OUTSIDE for prefix, _ in split])
-    begins = np.array([prefix in _BEGINS for prefix, _ in split])
-    ends = np.array([prefix in _ENDS for prefix, _ in split])
+    begins = np.array([prefix in tag_schemes.BEGINS for prefix, _ in split])
+    ends = np.array([prefix in tag_schemes.ENDS for prefix, _ in split])
 
     def of_words(table, front, tail):  # by the word, with values in front of and behind all
         return tf.concat([[front], tf.gather(tf.constant(table), tags), [tail]], 0)

@@ -40,6 +40,8 @@ def test_report():
         ("B-X I-X", "B-X I-Y", 0.0),
         ("B-X M-X E-X S-Y", "B-X M-X E-X S-Y", 1.0),  # BMES
         ("B-X I-X E-X S-Y", "B-X M-X E-X O", 2 / 3),
+        ("B-X L-X U-X U-X", "B-X L-X U-X L-X", 1.0),  # BILOU
+        ("B-X L-X U-X U-Y", "B-X I-X L-X U-Y", 0.4),
         ("B-X E-X B-X", "B-X E-X S-X", 1.0),
         ("B I O", "B I O", 1.0),  # without labels
     ],

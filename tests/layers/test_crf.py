@@ -271,10 +271,15 @@ def test_errors():
             ["O", "S-X", "B-X E-X", "B-X M-X M-X E-X", "S-X B-Y E-Y"],
             ["B-X", "M-X", "B-X S-X", "B-X M-Y", "B-X M-X"],
         ),
+        (
+            "BILOU",
+            ["O", "U-X", "B-X L-X", "B-X I-X L-X U-Y O", "U-X U-X"],
+            ["B-X", "L-X", "B-X O", "B-X L-Y", "B-X I-X", "U-X L-X", "O I-X"],
+        ),
     ],
 )
 def test_tag_transitions(scheme, legal_paths, illegal_paths):
-    middle = {"BIO": "BI", "BIOES": "BIES", "BMES": "BMES"}[scheme]
+    middle = {"BIO": "BI", "BIOES": "BIES", "BMES": "BMES", "BILOU": "BILU"}[scheme]
     tags = ["O", *(f"{prefix}-{kind}" for kind in "XY" for prefix in middle)]
     allowed = tag_transitions(tags, scheme)
     assert [len(row) for row in allowed] == [len(tags) + 1] * (len(tags) + 1)

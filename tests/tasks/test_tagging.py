@@ -33,7 +33,6 @@ def test_answers_do_not_depend_on_the_batch(parts, kind):
         assert [entity["label"] for entity in answer["entities"]] == [x for x, _, _ in spans]
         for entity, (_, start, end) in zip(answer["entities"], spans, strict=True):
             assert text[entity["start"] : entity["end"]] == entity["text"]
-            assert entity["text"].split() == "".join(text[entity["start"] : entity["end"]]).split()
             assert "".join(entity["text"].split()) == "".join(answer["words"][start:end])
             assert entity["score"] == pytest.approx(np.mean(answer["scores"][start:end]), abs=1e-5)
     assert any(answer["entities"] for answer in answers)

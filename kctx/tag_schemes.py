@@ -1,12 +1,16 @@
-"""Tags that mark where entities begin and end: BIO1, BIO (BIO2), BIOES and BMES."""
+"""Tags that mark where entities begin and end: BIO1, BIO (BIO2), BIOES, BMES and BILOU."""
 
 from kctx.arguments import check_choice
 
-SCHEMES = ("BIO1", "BIO", "BIOES", "BMES")
 OUTSIDE = "O"
 
-# (first, inside, last, alone) of an entity; BIO1 has a rule of its own for the first.
-_PREFIXES = {"BIO1": "BIII", "BIO": "BIIB", "BIOES": "BIES", "BMES": "BMES"}
+# Prefixes of the first, an inner and the last word of an entity, and of one of a single word. BIO1
+# has a rule of its own for the first.
+PREFIXES = {"BIO1": "BIII", "BIO": "BIIB", "BIOES": "BIES", "BMES": "BMES", "BILOU": "BILU"}
+SCHEMES = tuple(PREFIXES)
+
+# Prefixes at which an entity begins, or behind which it ends, whatever stands beside them.
+BEGINS, ENDS = "BSU", "ESLU"
 
 
 def split_tag(tag):
@@ -16,7 +20,7 @@ def split_tag(tag):
 
 def is_tag_of(tag, scheme):
     """Whether a tag is "O", or a prefix of the scheme, alone or with a label behind a hyphen."""
-    known = set(_PREFIXES[scheme])
+    known = set(PREFIXES[scheme])
     return tag == OUTSIDE or (tag[:1] in known and (len(tag) == 1 or tag[1] == "-"))
 
 
@@ -24,7 +28,8 @@ def tag_spans(tags):
     """The entities of a sentence, as seqeval and the CoNLL scorer read them, in any scheme.
 
     An entity begins at B or S, where the label changes, and at any tag behind O, E or S; it ends
-    before the next one or at O. So tags that break their scheme have entities, too.
+    before the next one or at O. So tags that break their scheme have entities, too. U and L of
+    BILOU count as S and E.
 
     Args:
         tags: list of str.
@@ -36,7 +41,7 @@ def tag_spans(tags):
     previous, label, start = OUTSIDE, "", 0
     for place, tag in enumerate([*tags, OUTSIDE]):
         prefix, new_label = split_tag(tag)
-        begins = prefix in ("B", "S") or previous in (OUTSIDE, "E", "S") or new_label != label
+        begins = prefix in BEGINS or previous in OUTSIDE + ENDS or new_label != label
         if previous != OUTSIDE and (prefix == OUTSIDE or begins):
             spans.append((label, start, place))
         if prefix != OUTSIDE and begins:
@@ -54,7 +59,7 @@ def tags_of_spans(spans, length, scheme):
         scheme: one of `SCHEMES`.
     """
     check_choice("scheme", scheme, SCHEMES)
-    first, inside, last, alone = _PREFIXES[scheme]
+    first, inside, last, alone = PREFIXES[scheme]
     tags, before = [OUTSIDE] * length, (None, None)
     for label, start, end in spans:
         prefixes = first + inside * (end - start - 2) + last if end - start > 1 else alone
@@ -81,6 +86,6 @@ def convert_tags(tags, scheme):
 
 def all_tags(labels, scheme):
     """Every tag that a scheme can give entities of these labels, "O" first."""
-    prefixes = dict.fromkeys(_PREFIXES[scheme])
+    prefixes = dict.fromkeys(PREFIXES[scheme])
     endings = ["" if label == "_" else f"-{label}" for label in sorted(labels)]
     return [OUTSIDE, *(prefix + ending for ending in endings for prefix in prefixes)]

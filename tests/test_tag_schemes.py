@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kctx.data import convert_tags, tag_spans, tags_of_spans
-from kctx.data.tag_schemes import SCHEMES, all_tags, is_tag_of
+from kctx.tag_schemes import SCHEMES, all_tags, is_tag_of
 
 pytestmark = pytest.mark.once
 
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.once
         ("B-X I-Y", [("X", 0, 1), ("Y", 1, 2)]),
         ("B-X I-X E-X S-X E-X", [("X", 0, 3), ("X", 3, 4), ("X", 4, 5)]),
         ("B-X M-X E-X M-X", [("X", 0, 3), ("X", 3, 4)]),  # BMES
+        ("B-X L-X U-X U-X I-X", [("X", 0, 2), ("X", 2, 3), ("X", 3, 4), ("X", 4, 5)]),  # BILOU
         ("B I O S", [("_", 0, 2), ("_", 3, 4)]),
         ("B-a-b I-a-b", [("a-b", 0, 2)]),
         ("", []),
@@ -44,6 +45,7 @@ def test_spans_are_those_of_seqeval():
         ("BIO", "B-X I-X B-X B-Y O B-X"),
         ("BIOES", "B-X E-X S-X S-Y O S-X"),
         ("BMES", "B-X E-X S-X S-Y O S-X"),
+        ("BILOU", "B-X L-X U-X U-Y O U-X"),
     ],
 )
 def test_tags(scheme, expected):
