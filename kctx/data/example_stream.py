@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from kctx.data.batch_stream import BatchStream, check_stream
+from kctx.data.batch_stream import BatchStream, check_stream, joined
 from kctx.data.example_order import example_columns
 
 
@@ -53,7 +53,7 @@ class ExampleStream(BatchStream):
     def content(self):
         yield self.labels.tobytes()
         for column in self.columns:
-            yield b"\0".join(column.tolist())
+            yield joined(column.tolist())
 
 
 class SimilarityStream(BatchStream):
@@ -109,4 +109,4 @@ class SimilarityStream(BatchStream):
     def content(self):
         yield self.labels.tobytes()
         for column in self.columns:
-            yield b"\0".join(column.tolist())
+            yield joined(column.tolist())
