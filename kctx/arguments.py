@@ -11,6 +11,11 @@ def check_choice(argument, value, known):
         raise ValueError(f"`{argument}` must be one of {known}. Received: {argument}={value!r}")
 
 
+def is_integer(value):
+    """Whether it is an integer, one of NumPy too; bool is none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
 def check_count(argument, value, least=1):
     """Raises a `ValueError` unless an argument is an integer of at least `least`; bool is none."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:

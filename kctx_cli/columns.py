@@ -41,7 +41,10 @@ def sentences(file, name, fields, columns=()):
                     f"{name}, line {line}: no column {' or '.join(places)}, the line has "
                     f"{len(row)}: {row}"
                 )
-            found.append([row[int(place)] for place in places])
+            cells = [row[int(place)] for place in places]
+            if not all(cells):
+                raise ValueError(f"{name}, line {line}: a cell is empty: {row}")
+            found.append(cells)
         words, *marks = (list(column) for column in zip(*found, strict=True))
         if not marks:
             yield {"words": words}, None

@@ -34,12 +34,16 @@ class Convert:
     """whether text is lower-cased; default: as the source says, or for vectors no"""
     sequence_length: int | None = None
     """most tokens of a text; default: what the model has positions for, 512 for vectors"""
-    weights_dtype: Literal["float32", "float16"] = "float32"
-    """with --to huggingface: dtype of the file"""
+    weights_dtype: Literal["float32", "float16"] | None = None
+    """with --to huggingface: dtype of the file; default: float32"""
 
     def run(self):
         from kctx import convert, presets
 
+        if self.weights_dtype and self.to != "huggingface":
+            raise ValueError(
+                f"--weights-dtype is for --to huggingface. Received: {self.weights_dtype}"
+            )
         if self.source.is_file():
             self.run_vectors(convert, presets)
             return
@@ -53,13 +57,20 @@ class Convert:
         if self.to == "preset":
             text_model.save(self.target)
         else:
-            convert.save_huggingface(text_model, self.target, weights_dtype=self.weights_dtype)
+            convert.save_huggingface(
+                text_model, self.target, weights_dtype=self.weights_dtype or "float32"
+            )
         print(f"{text_model.describe()}\nWritten to {self.target}")
 
     def run_vectors(self, convert, presets):
         """A file of word vectors to a preset or to another file."""
         if self.to == "huggingface":
             raise ValueError(f"--to huggingface is for models. Received: {self.source}")
+        if self.to != "preset" and not (self.lowercase is None and self.sequence_length is None):
+            raise ValueError(
+                "--lowercase and --sequence-length are for --to preset, where texts are read. "
+                f"Received: --to {self.to}"
+            )
         vectors, report = convert.load_vectors(self.source)
         print(report)
         if self.to == "preset":

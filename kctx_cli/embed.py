@@ -34,16 +34,17 @@ class Embed:
     columns: tuple[str, ...] = ()
     """name or number (from 0) of the column, or key, that holds the text; default: text, or
     the first column where the first row of TSV or CSV does not name it"""
-    pooling: Literal["mean", "cls", "max", "pooled", "last4_mean", "last4_concat"] = "mean"
-    """how the vectors of a text's tokens become one"""
+    pooling: Literal["mean", "cls", "max", "pooled", "last4_mean", "last4_concat", "first"] = "mean"
+    """how the vectors of a text's tokens become one; with --words those of a word's pieces, by
+    their mean or the first"""
     normalize: bool = False
     """give each vector length 1, so that products are cosines"""
     words: bool = False
     """a vector for each word in its context instead"""
-    layers: Literal["last", "last4_mean"] = "last"
-    """with --words: the last layer, or the mean of the last four"""
-    split: Literal["words", "characters"] = "words"
-    """with --words: what is a word"""
+    layers: Literal["last", "last4_mean"] | None = None
+    """with --words: the last layer (default), or the mean of the last four"""
+    split: Literal["words", "characters"] | None = None
+    """with --words: what is a word; default: words"""
     batch_size: int = 32
     """texts that the encoder sees at a time"""
     dtype: str | None = None
@@ -55,6 +56,7 @@ class Embed:
         from kctx.presets.progress import tracked
         from kctx_cli.loading import load_text_model
 
+        self.check()
         check_output(self.input, self.output)
         as_array = self.output.lower().endswith(".npy")
         if as_array and self.words:
@@ -64,7 +66,12 @@ class Embed:
         with opened(self.input) as file, tracked(shown, None, "embeddings") as advance:
             if self.words:
                 found = text_model.embed_words(
-                    self.texts(file), "mean", self.layers, self.split, self.batch_size
+                    self.texts(file),
+                    self.pooling,
+                    self.layers or "last",
+                    self.split or "words",
+                    self.batch_size,
+                    self.normalize,
                 )
                 found = ({"words": words, "vectors": x.tolist()} for words, x in found)
             else:
@@ -78,6 +85,16 @@ class Embed:
                 for item in found:
                     write(item if self.words else {"embedding": item.tolist()})
                     advance(1)
+
+    def check(self):
+        """Raises a `ValueError` where an option would be without effect."""
+        if self.words and self.pooling not in ("mean", "first"):
+            raise ValueError(f"--words takes --pooling mean or first. Received: {self.pooling}")
+        if not self.words and (self.layers or self.split or self.pooling == "first"):
+            raise ValueError(
+                "--layers, --split and --pooling first are for --words. Received: "
+                f"layers={self.layers}, split={self.split}, pooling={self.pooling}"
+            )
 
     def texts(self, file):
         """The texts in a file, one by one; lists of words, where it holds these."""

@@ -53,10 +53,12 @@ class Export:
     """bfloat16 halves the file; answers change in about the third digit"""
     dtype: str | None = None
     """dtype policy of the arithmetic, for instance float32; default: as trained"""
-    pooling: Literal["mean", "cls", "max", "pooled", "last4_mean", "last4_concat"] = "mean"
-    """with the task embedding: how the vectors of a text's tokens become one"""
-    top_k: int = 5
-    """with the task masked_lm: how many tokens are given for each [MASK]"""
+    pooling: Literal["mean", "cls", "max", "pooled", "last4_mean", "last4_concat"] | None = None
+    """with the task embedding: how the vectors of a text's tokens become one; default: what the
+    preset says, or the mean"""
+    top_k: int | None = None
+    """with the task masked_lm: how many tokens are given for each [MASK]; default: what the preset
+    says, or 5"""
     example: tuple[str, ...] = ()
     """texts for the warm-up and the example request, in the language of the model"""
     include_preset: bool = True

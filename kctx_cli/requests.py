@@ -63,7 +63,7 @@ def read_requests(file, name, format, required, optional=(), columns=(), many=No
             order of required and optional ones. Decimal numbers only never name columns of a row,
             and the first row is a request, too. Default: those named like the parts, if the first
             row names the required ones, else the first ones, of the first row too; stderr is told.
-        many: name of the last part, if it is a list. In a row, it is all further columns.
+        many: name of the last part, if it is a list. In a row, it is all columns behind the others.
 
     Yields:
         (dict by part, identity): the identity is the value of "id" in an object, or None.
@@ -153,7 +153,7 @@ def _rows(file, name, format, parts, needed, columns, many):
             raise ValueError(f"{name}, row {number}: {wanted} columns are needed. Received: {row}")
         found = {part: row[place] for part, place in zip(parts, places[:single], strict=False)}
         if many:
-            others = places[single:] or [x for x in range(len(row)) if x not in places]
+            others = places[single:] or range(max(places) + 1, len(row))
             found[many] = [row[place] for place in others if row[place]]
         yield found, None
 

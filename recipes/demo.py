@@ -176,7 +176,7 @@ def main(config):
     subprocess.run([sys.executable, "-m", "kctx_cli.main", *command], check=True)
     run("fill_mask", "--preset", pretrained / "pretraining", "--text", CLOZE)
     served = max(
-        (path for path in (config.saved_models / "demo").iterdir() if path.name.isdigit()),
+        (path for path in (config.saved_models / "demo").iterdir() if path.name.isdecimal()),
         key=lambda path: int(path.name),
     )
     answers = ask_bare_server(served, QUESTIONS)

@@ -36,6 +36,8 @@ class Config(finetuning.TableOptions, finetuning.Options):
     """number that stands for a cosine of 1; default: the greatest of the training file"""
     pooling: Literal["pooled", "cls", "mean", "max"] = "mean"
     """how a text becomes one vector"""
+    dropout: float = 0.0
+    """on the vectors of texts; the paper has none"""
     batch_size: int = 16
     """pairs of a step"""
     epochs: int = 4
@@ -59,7 +61,7 @@ class Similarity(finetuning.FineTuning):
         )
 
     def model(self, encoder):
-        return heads.attach_pair(encoder, heads.BiEncoder(self.config.pooling))
+        return heads.attach_pair(encoder, heads.BiEncoder(self.config.pooling, self.config.dropout))
 
     def stream(self, preprocessor, seed):
         config = self.config

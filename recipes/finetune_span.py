@@ -74,11 +74,21 @@ class Answers(finetuning.FineTuning):
     def model(self, encoder):
         return heads.attach(encoder, heads.Span(self.config.dropout))
 
+    def fingerprint(self):
+        own = {"version": self.config.version, "split_cjk": self.config.split_cjk}
+        return {**super().fingerprint(), **own}
+
     def stream(self, preprocessor, seed):
         lengths = {"stride": self.config.stride, "question_length": self.config.question_length}
-        return data.SpanStream(
+        made = data.SpanStream(
             self.train, preprocessor, **lengths, batch_size=self.config.batch_size, seed=seed
         )
+        if made.unseen_answers:
+            print(
+                f"Left out: {len(made.unseen_answers):,} questions whose answers fit in no window "
+                f"of {preprocessor.sequence_length} tokens: {', '.join(made.unseen_answers[:5])}"
+            )
+        return made
 
     def answers(self, text_model):
         return text_model.predict(self.dev.questions, self.dev.contexts)

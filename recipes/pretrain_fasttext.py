@@ -218,7 +218,7 @@ def read_lines(config, paths, like=None):
     """(labels, words) of each line, and the examples they came from if the file is a table."""
     if config.label is None:
         return data.read_labelled_lines(paths, config.label_prefix), None
-    columns = [int(x) if x.isdigit() else x for x in (config.text, config.label)]
+    columns = [int(x) if x.isdecimal() else x for x in (config.text, config.label)]
     lines, examples = [], like
     for path in paths:
         examples = data.read_examples(

@@ -267,8 +267,19 @@ def test_predict_edges():
 
 
 @pytest.mark.once
+def test_labels_may_be_renamed():
+    text_model = make_text_model()
+    before = text_model.predict("the film")[0]["label"]
+    text_model.labels[text_model.labels.index(before)] = "other"
+    assert text_model.predict("the film")[0]["label"] == "other"
+
+
+@pytest.mark.once
 def test_predict_refusals():
     text_model = make_text_model()
+    for stream in (text_model.predict_stream, text_model.embed_stream, text_model.embed_words):
+        with pytest.raises(TypeError, match="must stand in a list. Received: 'a text'"):
+            list(stream("a text"))
     with pytest.raises(TypeError, match=r"`texts\[1\]` must be a str. Received: None"):
         text_model.predict(["a", None])
     with pytest.raises(TypeError, match=r"`pairs\[0\]` must be a str. Received: 3"):

@@ -75,6 +75,12 @@ class SpanStream(BatchStream):
                 (first + row, number, start, end)
                 for row, number, start, end in self._rows(chunk, preprocessor, without_answer)
             ]
+        if not rows:
+            raise ValueError(
+                f"`preprocessor` must have a `sequence_length` that some answer fits in. Received: "
+                f"{preprocessor.sequence_length}; none of {len(examples)} does, for instance "
+                f"{', '.join(self.unseen_answers[:5])}"
+            )
         self._example, self._number, starts, ends = np.array(rows, np.int32).reshape(-1, 4).T
         self._labels = np.stack([starts, ends], axis=1)
         self._questions = np.array([text.encode() for text in examples.questions], object)

@@ -4,7 +4,7 @@ import re
 
 import keras
 
-from kctx.arguments import check_choice
+from kctx.arguments import check_choice, is_integer
 from kctx.presets.task import check_task
 from kctx.tasks import POOLINGS, TASKS, make_task, task_of
 
@@ -48,26 +48,69 @@ def check_arguments(
     return make_task(task, model, preprocessor, labels, options), labels
 
 
-def default_examples(task, preprocessor, pairs=False):
-    """Two requests, a short and a longer one.
+def with_own_options(task, options, **given):
+    """The options of a task, with those that have an argument of their own.
+
+    Raises:
+        ValueError: one was given that is none of the task's, or that `options` contradict.
+    """
+    options = dict(options or {})
+    for name, value in given.items():
+        if value is None:
+            continue
+        if task in TASKS and name not in TASKS[task].defaults:
+            raise ValueError(f"`{name}` is no option of {task}. Received: {name}={value!r}")
+        options[name] = value
+    return options
+
+
+def example_requests(task, examples=None):
+    """Requests for the warm-up and the examples, as JSON takes them: those given, or two of ours.
 
     Args:
-        task: str.
-        pairs: bool, whether a model was taught on pairs.
-        preprocessor: whose mask token is put where masks are filled.
+        task: `kctx.tasks.Task`.
+        examples: as of `kctx.export.saved_model`.
+
+    Raises:
+        ValueError: a request holds words, where texts are asked for.
     """
+    examples = [examples] if isinstance(examples, (str, bytes)) else list(examples or ())
+    for number, example in enumerate(examples):
+        if isinstance(example, list) or (isinstance(example, dict) and "words" in example):
+            raise ValueError(
+                f"`examples[{number}]` must be raw text, not words. Received: {example!r}"
+            )
+    return [_plain(example) for example in examples] or default_examples(task)
+
+
+def _plain(part):
+    """A request or a part of it with str for bytes and int for NumPy's integers."""
+    if isinstance(part, bytes):
+        return part.decode("utf-8", "replace")
+    if isinstance(part, dict):
+        return {key: _plain(value) for key, value in part.items()}
+    if isinstance(part, (list, tuple)):
+        return type(part)(_plain(item) for item in part)
+    return int(part) if is_integer(part) else part
+
+
+def default_examples(task):
+    """Two requests to a `kctx.tasks.Task`, a short and a longer one."""
+    name, preprocessor = task.name, task.preprocessor
     short = "A short text."
     longer = "A longer text, of more words than the first, to be answered as well."
-    if task == "masked_lm":
+    if name == "masked_lm":
         mask = preprocessor.tokenizer.mask_token
         return [f"a {mask} text.", f"The {mask} of a longer text, which has {mask} in two places."]
-    if task == "span":
+    if name == "span":
         return [("What is short?", short), ("What has more words?", longer)]
-    if task == "multiple_choice":
+    if name == "multiple_choice":
         return [(short, ["It is short.", "It is long."]), (longer, ["short", "longer", "first"])]
-    if task == "coreference":  # code points, and, within as many words, numbers of these
+    if getattr(task, "takes_predicates", False):
+        return [(short, 0), (longer, 2)]
+    if name == "coreference":  # code points, and, within as many words, numbers of these
         return [(short, [[0, 1]]), (longer, [[0, 1], [2, 8]])]
-    if task == "similarity" or pairs:
+    if name == "similarity" or getattr(task, "pairs", False):
         return [(short, longer), (longer, longer)]
     return [short, longer]
 

@@ -82,9 +82,7 @@ def rebuild(job_folder, job):
     asked = [tuple(x) if isinstance(x, list) else x for x in job["examples"]]  # as before JSON
     requests = examples(task, asked)
     if embedding is not None:
-        requests["embed"] = examples(embedding, default_examples("embedding", preprocessor))[
-            DEFAULT
-        ]
+        requests["embed"] = examples(embedding, default_examples(embedding))[DEFAULT]
     write_documents(extra, signatures, requests, facts, task)
 
 

@@ -12,7 +12,12 @@ import keras
 import numpy as np
 
 from kctx import presets
-from kctx.export.arguments import all_layers, check_arguments, default_examples
+from kctx.export.arguments import (
+    all_layers,
+    check_arguments,
+    example_requests,
+    with_own_options,
+)
 from kctx.export.documents import models_config
 from kctx.files import replaced_folder, write_json, write_text
 from kctx.tasks import task_of
@@ -32,8 +37,8 @@ def saved_model(
     dtype=None,
     name=None,
     version=None,
-    pooling="mean",
-    top_k=5,
+    pooling=None,
+    top_k=None,
     options=None,
     embed=None,
     examples=None,
@@ -84,8 +89,9 @@ def saved_model(
             "mixed_bfloat16". Default: the model's own.
         name: str, name under which it is served. Default: the last part of `path`.
         version: int of at least 1. Default: one more than the greatest there.
-        pooling: one of `kctx.tasks.POOLINGS`, for the task "embedding".
-        top_k: int, K, entries for each mask, for the task "masked_lm".
+        pooling: one of `kctx.tasks.POOLINGS`, for the task "embedding". Default: of `options`, or
+            "mean".
+        top_k: int, K, entries for each mask, for the task "masked_lm". Default: of `options`, or 5.
         options: dict, options of the task, see its class.
         embed: one of `kctx.tasks.POOLINGS`, for a signature `embed` beside those of the task.
             Default: none.
@@ -106,8 +112,7 @@ def saved_model(
     name = path.resolve().name if name is None else name
     if task is None:
         task = task_of(model, labels)
-    more = {"embedding": {"pooling": pooling}, "masked_lm": {"top_k": top_k}}.get(task, {})
-    options = {**more, **(options or {})}
+    options = with_own_options(task, options, pooling=pooling, top_k=top_k)
     task, labels = check_arguments(
         model, preprocessor, labels, task, options, weights_dtype, name, version, embed
     )
@@ -123,9 +128,7 @@ def saved_model(
             preset = new / "assets.extra" / "preset"
             _status(verbose, f"Exporting {model.name} to {folder}")
             presets.save(preset, model, preprocessor, task.name, labels, options)
-            examples = [examples] if isinstance(examples, str) else examples
-            pairs = getattr(task, "pairs", False)
-            requests = list(examples or default_examples(task.name, preprocessor, pairs))
+            requests = example_requests(task, examples)
             if dtype is None:
                 _write_expected(job_folder / "expected.npz", model, task, requests)
             job = {

@@ -1,5 +1,9 @@
 """What a task must say of itself to be fine-tuned by `kctx.finetuning.run`."""
 
+import dataclasses
+import hashlib
+import json
+
 
 class FineTuning:
     """Base of what a recipe defines: examples, model, and how answers are scored and shown.
@@ -8,6 +12,7 @@ class FineTuning:
     have a default.
 
     Attributes:
+        dev: dataclass of `kctx.data`, the examples that epochs are compared on.
         task: str, a key of `kctx.tasks.TASKS`.
         labels: list of str, names of classes or tags, where the task has some.
         task_options: dict, options of the task that belong into the preset.
@@ -16,6 +21,7 @@ class FineTuning:
     """
 
     task = None
+    dev = None
     labels = None
     task_options = {}
     needs_pairs = False
@@ -52,6 +58,15 @@ class FineTuning:
     def plot(self, answers, folder):
         """Draws a PNG into the folder."""
         raise NotImplementedError
+
+    def fingerprint(self):
+        """dict, what must be equal for a run to be resumed, beside its model and its batches."""
+        dev = json.dumps(dataclasses.asdict(self.dev), sort_keys=True)
+        return {
+            "class_weights": self.class_weights,
+            "dev": hashlib.sha256(dev.encode()).hexdigest(),
+            "task_options": self.task_options,
+        }
 
     def remark(self, answers):
         """str, something that the user should know of the answers; None otherwise."""

@@ -10,6 +10,7 @@ import tensorflow as tf
 from kctx import convert, heads, presets, training
 from kctx.arguments import check_count, check_number
 from kctx.finetuning.report import write_means, write_report
+from kctx.presets.task import input_limits
 
 _POOLER_UNUSED = r"Gradients do not exist for variables \['pooler/kernel', 'pooler/bias'\] when"
 
@@ -29,8 +30,9 @@ def run(options, make_work):
     Raises:
         ValueError: options or data that cannot be used, or a folder that holds another run.
     """
-    for name in ("epochs", "seeds"):
-        check_count(name, getattr(options, name))
+    for name in ("epochs", "seeds", "patience"):
+        if getattr(options, name) is not None:
+            check_count(name, getattr(options, name))
     check_number("warmup", options.warmup, least=0, most=1)
     if options.unfreeze_every is not None:
         check_number("unfreeze_every", options.unfreeze_every, above=0)
@@ -85,7 +87,7 @@ def fine_tune(options, work):
                 every=stream.steps_per_epoch,
                 keep=1,
                 stream=stream,
-                fingerprint={"class_weights": work.class_weights},
+                fingerprint=work.fingerprint(),
             ),
             resume=options.resume,
             callbacks=make_callbacks(options, work, text_model, steps, stream.steps_per_epoch),
@@ -110,8 +112,8 @@ def length_step(longest, compiled):
 
 
 def load_encoder(options, needs_pairs=False):
-    """The encoder to start from, and the preprocessor that belongs to it."""
-    loaded, report = convert.load_preset(options.encoder)
+    """The encoder to start from, in `options.dtype`, and the preprocessor that belongs to it."""
+    loaded, report = convert.load_preset(options.encoder, dtype=options.dtype)
     print(report)
     encoder, preprocessor = loaded.encoder, loaded.preprocessor
     if preprocessor is None:
@@ -121,7 +123,8 @@ def load_encoder(options, needs_pairs=False):
             f"This task has two texts in one input, and {type(preprocessor).__name__} of "
             f"{options.encoder} takes single texts."
         )
-    longest = preprocessor.sequence_length
+    # What the encoder has positions for: the preprocessor may have been saved with fewer.
+    longest = input_limits(encoder).length or options.sequence_length
     if options.sequence_length > longest:
         print(f"Inputs have at most {longest} tokens, all the model takes")
     if options.random_weights:
@@ -166,8 +169,6 @@ def make_callbacks(options, work, text_model, steps, steps_per_epoch):
             average = training.StochasticWeightAveraging(max(1, steps // 2), max(1, steps // 20))
         evaluate, save = average.averaged(evaluate), average.averaged(save)
         callbacks.append(average)
-    if options.patience is not None:
-        check_count("patience", options.patience)
     patience = options.patience and options.patience * steps_per_epoch
     best = training.KeepBest(options.output / "best.json", evaluate, save, patience)
     return [*callbacks, best, *training.reports(options.output)]

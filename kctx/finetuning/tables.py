@@ -72,4 +72,4 @@ def split(examples):
 
 
 def _column(name):
-    return int(name) if name is not None and name.isdigit() else name
+    return int(name) if name is not None and name.isdecimal() else name

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from kctx.heads.attach import EncoderWithHead, needed_positions
-from kctx.layers import Pooling
+from kctx.layers import Dropout, Pooling
 
 SECOND = "_b"
 
@@ -18,6 +18,7 @@ class BiEncoder(keras.layers.Layer):
 
     Args:
         pooling: "mean" (the paper's best), "cls", "max" or "pooled". Default "mean".
+        dropout: float, rate on the vectors in training. Default 0, as the paper.
 
     Call arguments:
         encoded, encoded_b: dicts of encoder outputs, of the first and the second texts.
@@ -29,7 +30,7 @@ class BiEncoder(keras.layers.Layer):
 
     task = "similarity"
 
-    def __init__(self, pooling="mean", **kwargs):
+    def __init__(self, pooling="mean", dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         if pooling not in ("pooled", "cls", "mean", "max"):
             raise ValueError(
@@ -39,6 +40,7 @@ class BiEncoder(keras.layers.Layer):
         self.pool = None
         if pooling != "pooled":
             self.pool = Pooling(pooling, dtype=self.dtype_policy, name="pool")
+        self.drop = Dropout(dropout, dtype=self.dtype_policy, name="drop")
 
     def output_loss(self):
         """The loss of the answers: mean squared error with float labels (B, 1) in [-1, 1]."""
@@ -59,28 +61,28 @@ class BiEncoder(keras.layers.Layer):
                 f"Received outputs: {sorted(encoded_shapes)}"
             )
 
-    def sentence_vector(self, encoded, padding_mask=None):
+    def sentence_vector(self, encoded, padding_mask=None, training=None):
         """Unit vectors of texts, whose products are the cosines: float32 (B, D)."""
         if self.pool is None:
             x = encoded["pooled_output"]
         else:
             x = self.pool(encoded["sequence_output"], padding_mask)
-        x = ops.cast(x, "float32")  # (B, D)
+        x = ops.cast(self.drop(x, training=training), "float32")  # (B, D)
         square = ops.sum(ops.square(x), axis=-1, keepdims=True)
         # Of a text without a token that counts the vector is 0, and stays so without a gradient
         # that would drown all others.
         return x * ops.where(square > 1e-24, ops.rsqrt(ops.maximum(square, 1e-24)), 0.0)
 
-    def call(self, encoded, encoded_b, padding_mask=None, padding_mask_b=None):
-        one = self.sentence_vector(encoded, padding_mask)  # (B, D)
-        other = self.sentence_vector(encoded_b, padding_mask_b)
+    def call(self, encoded, encoded_b, padding_mask=None, padding_mask_b=None, training=None):
+        one = self.sentence_vector(encoded, padding_mask, training)  # (B, D)
+        other = self.sentence_vector(encoded_b, padding_mask_b, training)
         return ops.sum(one * other, axis=-1, keepdims=True)  # (B, 1)
 
     def compute_output_spec(self, encoded, *args, **kwargs):
         return keras.KerasTensor((encoded["sequence_output"].shape[0], 1), "float32")
 
     def get_config(self):
-        return {**super().get_config(), "pooling": self.pooling}
+        return {**super().get_config(), "pooling": self.pooling, "dropout": self.drop.rate}
 
 
 @keras.saving.register_keras_serializable("kctx")

@@ -1,7 +1,8 @@
-"""Losses and metrics of labels with padding.
+"""Losses and metrics of labels, with padding or without.
 
-A label of -1 stands for padding: it counts in no loss and in no metric. A loss is the mean over all
-other labels, weighted where there are weights, and 0 where there are none.
+A loss is the mean over all labels, weighted where there are weights, and 0 where there are none.
+But for `ClassCrossEntropy`, which refuses it, a label of -1 stands for padding: it counts in no
+loss and in no metric.
 """
 
 import keras
@@ -36,6 +37,7 @@ class ClassCrossEntropy(keras.losses.SparseCategoricalCrossentropy):
     """Mean cross-entropy of logits (B, C) with int labels (B,) in [0, C)."""
 
     def __init__(self, from_logits=True, name="class_cross_entropy", **kwargs):
+        kwargs = {"reduction": "mean_with_sample_weight", **kwargs}
         super().__init__(from_logits=from_logits, name=name, **kwargs)
 
     def check_labels(self, labels, logits):

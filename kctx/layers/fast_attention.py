@@ -35,7 +35,8 @@ def attention(query, key, value, mask=None):
         return None
     query, key, value = (x.transpose(1, 2) for x in (query, key, value))  # (B, H, L, K)
     mask = None if mask is None else keras.ops.convert_to_tensor(mask, "bool")
-    if mask is not None and mask.all():
+    traced = torch.jit.is_tracing() or torch.compiler.is_compiling()
+    if mask is not None and not traced and mask.all():
         mask = None  # what is sorted by length has little padding; without a mask it is faster
     if mask is not None:
         attends = mask.any(-1, keepdim=True)  # (B, H or 1, T or 1, 1)

@@ -224,7 +224,12 @@ def check_allowed(allowed, num_tags):
     """
     if allowed is None:
         return None
-    rows = [[bool(value) for value in row] for row in allowed]
+    try:
+        rows = [[bool(value) for value in row] for row in allowed]
+    except TypeError as error:
+        raise ValueError(
+            f"`allowed` must be {num_tags + 1} lists of {num_tags + 1} bools. Received: {allowed!r}"
+        ) from error
     sizes = {len(rows), *(len(row) for row in rows)}
     if sizes != {num_tags + 1}:
         raise ValueError(

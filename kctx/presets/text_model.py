@@ -158,12 +158,17 @@ class TextModel:
         task = self._embedding(Embedding, pooling=pooling)
         for start, chunk in _chunks(task, texts, batch_size):
             vectors = _outputs(task, [chunk], batch_size, start)["embedding"]
-            if normalize:
-                lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-                vectors = vectors / np.maximum(lengths, 1e-12)
-            yield from np.asarray(vectors)
+            yield from _unit(vectors) if normalize else np.asarray(vectors)
 
-    def embed_words(self, texts, pooling="mean", layers="last", split="words", batch_size=32):
+    def embed_words(
+        self,
+        texts,
+        pooling="mean",
+        layers="last",
+        split="words",
+        batch_size=32,
+        normalize=False,
+    ):
         """A vector for each word in its context.
 
         Texts that are too long are read in windows; each word's vector comes from the window where
@@ -175,6 +180,7 @@ class TextModel:
             layers: "last", or "last4_mean", the mean of the last four.
             split: "words" or "characters", what is a word in a str.
             batch_size: int.
+            normalize: bool, whether vectors get length 1.
 
         Yields:
             (words, vectors): list of str, and float32 (W, D), for each text.
@@ -182,7 +188,8 @@ class TextModel:
         options = {"pooling": pooling, "layers": layers, "split": split}
         task = self._embedding(WordEmbedding, **options)
         for start, chunk in _chunks(task, texts, batch_size):
-            yield from task.rows(_outputs(task, [chunk], batch_size, start))
+            for words, vectors in task.rows(_outputs(task, [chunk], batch_size, start)):
+                yield words, _unit(vectors) if normalize else vectors
 
     def save(self, folder):
         """Writes the preset folder, see `kctx.presets.save`."""
@@ -231,8 +238,9 @@ class TextModel:
                 f"Received: task={self.task!r}, preprocessor={self.preprocessor!r}{other}"
             )
         options = {**self.options, **options}
-        parts = (self.task, self.model, self.preprocessor, self.labels)
-        key = (*map(id, parts), repr(sorted(options.items())))
+        labels = None if self.labels is None else tuple(self.labels)
+        parts = (self.task, id(self.model), id(self.preprocessor), labels)
+        key = (*parts, repr(sorted(options.items())))
         if key not in self._made:
             task, labels = check_task(self.model, self.task, self.labels)
             self._made[key] = make_task(task, self.model, self.preprocessor, labels, options)
@@ -299,9 +307,17 @@ def _outputs(task, columns, batch_size, first):
     return task.answer_eagerly(outputs, inputs, state)
 
 
+def _unit(vectors):
+    """Vectors (N, D) of length 1; 0 stays 0."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12))
+
+
 def _chunks(task, requests, batch_size):
     """What is answered together: yields (number of the first request, list of requests)."""
     check_count("batch_size", batch_size)
+    if isinstance(requests, (str, bytes)):
+        raise TypeError(f"A text by itself must stand in a list. Received: {requests!r}")
     requests, start = iter(requests), 0
     while chunk := list(itertools.islice(requests, batch_size * task.batches_at_once)):
         yield start, chunk

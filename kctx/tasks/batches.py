@@ -52,7 +52,8 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
             lengths = {
                 axis: rounded(size[chosen].max(), axis, limit) for axis, size in sizes.items()
             }
-            if most == 1 or most * lengths.get("T", 0) <= tokens:
+            in_row = lengths.get("T", 0) * lengths.get("N", 1) + lengths.get("T_b", 0)
+            if most == 1 or most * in_row <= tokens:
                 break
             most = 1 << (most - 1).bit_length() - 1  # the next lower power of two
         start += most

@@ -56,14 +56,14 @@ class EncoderPooling(keras.layers.Layer):
         kind: "mean" and "max" over real tokens, "cls" (the first vector), "pooled" (the encoder's
             `pooled_output`), "last4_mean" and "last4_concat": the mean over real tokens of the mean
             or the concatenation of the last four layers' vectors (Devlin et al., 2018, section
-            5.3), of all where there are fewer.
+            5.3), see `last_four`.
 
     Call arguments:
         encoded: dict of encoder outputs.
         padding_mask: bool (B, T), True = a real token.
 
     Returns:
-        float32 (B, D), for "last4_concat" (B, 4 D)
+        float32 (B, D), for "last4_concat" (B, 4 D), or less where there are fewer layers
     """
 
     def __init__(self, kind, **kwargs):
@@ -78,10 +78,19 @@ class EncoderPooling(keras.layers.Layer):
             return encoded["pooled_output"]
         if not self.kind.startswith("last4"):
             return self.pool(encoded["sequence_output"], padding_mask)
-        last = encoded["hidden_states"][-4:]
+        last = last_four(encoded["hidden_states"])
         if self.kind == "last4_concat":
             return self.pool(ops.concatenate(last, axis=-1), padding_mask)
         return self.pool(sum(last) / len(last), padding_mask)
+
+
+def last_four(hidden_states):
+    """The vectors of the last four layers, of all where there are fewer.
+
+    The embeddings, with which the list begins, are no layer; they are taken where there is nothing
+    else.
+    """
+    return (hidden_states[1:] or hidden_states)[-4:]
 
 
 def pooled_encoder(model, pooling):

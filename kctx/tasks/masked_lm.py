@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from kctx.arguments import check_count
 from kctx.preprocessors import ModelInput
 from kctx.tasks.task import Task, as_python
 
@@ -31,7 +32,8 @@ class MaskedLM(Task):
         tokenizer = preprocessor.tokenizer.with_options(special_tokens_in_text=True)
         self.preprocessor = preprocessor.with_options(tokenizer=tokenizer)
         size = min(model.output["masked_lm"].shape[-1], tokenizer.vocabulary_size)
-        if not 1 <= self.top_k <= size:
+        check_count("top_k", self.top_k)
+        if self.top_k > size:
             raise ValueError(
                 f"`top_k` must lie between 1 and the vocabulary's {size} entries. "
                 f"Received: {self.top_k}"

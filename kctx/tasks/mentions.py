@@ -3,6 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
+from kctx.arguments import is_integer
+
 
 def check_mentions(texts, mentions, first=0):
     """Raises unless each mention is a (start, end) within its text or words.
@@ -19,7 +21,7 @@ def check_mentions(texts, mentions, first=0):
         size = len(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
         for place, pair in enumerate(row):
             pair_of_ints = isinstance(pair, (list, tuple)) and len(pair) == 2
-            if not pair_of_ints or not all(type(x) is int for x in pair):
+            if not pair_of_ints or not all(map(is_integer, pair)):
                 raise TypeError(
                     f"`{name}[{place}]` must be (start, end), two ints. Received: {pair!r}"
                 )

@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from kctx.arguments import is_integer
 from kctx.heads import head_of
 from kctx.preprocessors import ModelInput
 from kctx.tasks.batches import functional, run_rows, stacked
@@ -92,7 +93,7 @@ class Tagging(Task):
     def check(self, columns, first=0):
         texts, *more = columns
         for index, predicate in enumerate(more[0] if more else (), first):
-            if isinstance(predicate, bool) or not isinstance(predicate, int):
+            if not is_integer(predicate):
                 raise TypeError(f"`predicates[{index}]` must be an int. Received: {predicate!r}")
             if not 0 <= predicate < 2**31:
                 raise ValueError(

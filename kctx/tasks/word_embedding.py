@@ -10,6 +10,7 @@ from kctx.arguments import check_choice
 from kctx.heads import encoder_of
 from kctx.preprocessors import ModelInput
 from kctx.tasks.batches import functional
+from kctx.tasks.embedding import last_four
 from kctx.tasks.task import Task, as_python
 from kctx.tasks.word_rows import (
     FIELDS,
@@ -32,7 +33,7 @@ class WordEmbedding(Task):
 
     Options:
         pooling: "mean" of a word's pieces, or the "first".
-        layers: "last", or "last4_mean", the mean of the last four.
+        layers: "last", or "last4_mean", the mean of the last four, see `last_four`.
         split, stride: as of `Tagging`.
     """
 
@@ -46,7 +47,7 @@ class WordEmbedding(Task):
         super().__init__(model, preprocessor, labels, **options)
         check_choice("pooling", self.pooling, POOLINGS)
         check_choice("layers", self.layers, LAYERS)
-        check_options(self.split, None)
+        check_options(self.split, self.stride)
         encoder = encoder_of(model)
         inputs = dict(encoder.input)
         starts = keras.Input((None,), dtype="int32", name="word_positions")
@@ -97,7 +98,7 @@ class _WordVectors(keras.layers.Layer):
     def call(self, encoded, starts, ends):
         x = encoded["sequence_output"]  # (B, T, D)
         if self.layers == "last4_mean":
-            last = encoded["hidden_states"][-4:]
+            last = last_four(encoded["hidden_states"])
             x = sum(last) / len(last)
         places = ops.arange(ops.shape(x)[1], dtype="int32")[None, None]  # (1, 1, T)
         starts, ends = ops.expand_dims(starts, -1), ops.expand_dims(ends, -1)  # (B, W, 1)

@@ -44,6 +44,7 @@ def test_predicates():
     [
         ("a\n\nb\n", TAGS, ("1",), "file, line 1: no column 1, the line has 1"),
         ("a -\n\nb\n", ROLES, (), "file, line 3: no column 0 or 1, the line has 1"),
+        ("a\t-\n\t-\n", ROLES, (), r"file, line 2: a cell is empty: \['', '-'\]"),
         ("a -\nb\n", ROLES, (), "file, line 2: the line has 1 columns, the first .* has 2"),
         ("a\n", TAGS, ("word",), "must be the numbers, from 0, of the columns of words. Received"),
         ("a\n", TAGS, ("0", "1"), "of the columns of words. Received: 0 1"),

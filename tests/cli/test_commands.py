@@ -114,6 +114,12 @@ def test_embed(saved, tmp_path, capsys):
     ):
         assert line["words"] == words
         np.testing.assert_allclose(np.reshape(line["vectors"], expected.shape), expected, atol=1e-5)
+    options = ("--words", "--pooling", "first", "--normalize")
+    run("embed", folder / "similarity", path, *options)
+    wanted = text_model.embed_words(TEXTS, "first", normalize=True)
+    for line, (_, expected) in zip(lines_of(capsys.readouterr().out), wanted, strict=True):
+        np.testing.assert_allclose(np.linalg.norm(expected, axis=-1), 1, atol=1e-5)
+        np.testing.assert_allclose(np.reshape(line["vectors"], expected.shape), expected, atol=1e-5)
     run("embed", folder / "span", write(tmp_path / "none.txt", ""), "--output", tmp_path / "0.npy")
     assert np.load(tmp_path / "0.npy").shape == (0, 0)
 
@@ -210,6 +216,17 @@ def test_errors(saved, tmp_path, capsys, monkeypatch):
     fails(
         "--words needs JSON lines", "embed", folder / "span", texts, "--words", "--output", "a.npy"
     )
+    for message, *options in (
+        ("--layers, --split and --pooling first are for --words", "--layers", "last"),
+        ("are for --words. Received: layers=None, split=None, pooling=first", "--pooling", "first"),
+        ("--words takes --pooling mean or first. Received: max", "--words", "--pooling", "max"),
+    ):
+        fails(message, "embed", folder / "span", texts, *options)
+    options = ("--weights-dtype", "float16")
+    fails("is for --to huggingface", "convert", folder / "span", tmp_path / "x", *options)
+    vec = write(tmp_path / "a.vec", "1 2\nanna 1 2\n")
+    options = ("--to", "glove", "--lowercase", "True")
+    fails("are for --to preset", "convert", vec, tmp_path / "x", *options)
     fails("is for files of word vectors", "convert", folder / "span", tmp_path / "x", "--to", "vec")
     fails("is for models", "convert", texts, tmp_path / "x", "--to", "huggingface")
     encoder, preprocessor = bert_parts()

@@ -23,7 +23,11 @@ from tests.export.films import (
 pytestmark = pytest.mark.once
 
 
-def test_masked_lm_preset_to_served_model(tmp_path, capsys):
+def job_of(folder):
+    return json.loads((folder / "job.json").read_text(encoding="utf-8"))
+
+
+def test_masked_lm_preset_to_served_model(tmp_path, capsys, monkeypatch):
     encoder = make_encoder()
     model = with_lively_weights(objectives.MaskedLM(encoder))
     presets.save(tmp_path / "runs" / "films" / "preset", model, make_preprocessor())
@@ -49,8 +53,14 @@ def test_masked_lm_preset_to_served_model(tmp_path, capsys):
     assert row["tokens"] == [[token.decode("utf-8") for token in found["tokens"][0, 0].numpy()]]
     np.testing.assert_allclose(row["scores"], found["scores"][0], atol=1e-6)
 
-    # Fine-tuning can go on from what lies in the export.
+    # Fine-tuning can go on from what lies in the export, and it can be exported again, otherwise.
     again = presets.load(extra / "preset")
+    assert again.options == {"top_k": 2}
+    jobs = []
+    monkeypatch.setattr(writing, "_run_child", lambda job, verbose: jobs.append(job_of(job)))
+    for more in ((), ("--top-k", "3")):
+        main(["export", str(extra / "preset"), "--saved-models", str(tmp_path / "again"), *more])
+    assert [job["options"] for job in jobs] == [{"top_k": 2}, {"top_k": 3}]
     for mine, theirs in zip(again.model.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
@@ -82,10 +92,6 @@ def test_export_is_told_no_task_by_default(tmp_path, monkeypatch):
     """Nor by the command: the function finds it, as `presets.save` does."""
     jobs = []
     monkeypatch.setattr(writing, "_run_child", lambda folder, verbose: jobs.append(job_of(folder)))
-
-    def job_of(folder):
-        return json.loads((folder / "job.json").read_text(encoding="utf-8"))
-
     encoder = make_encoder()
     models = {
         "embedding": encoder,

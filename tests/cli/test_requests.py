@@ -88,10 +88,10 @@ def test_json_lines():
     assert read('{"review": "a"}', "jsonl", columns=("review",)) == [{"text": "a"}]
 
 
-def test_choices_are_the_other_columns():
+def test_choices_are_the_columns_behind():
     expected = [{"context": "a", "choices": ["b", "c"]}, {"context": "d", "choices": ["e"]}]
     assert read("a\tb\tc\nd\te\t\n", "tsv", CHOICE, many="choices") == expected
-    headed = "one\tcontext\ttwo\nb\ta\tc\ne\td\t\n"
+    headed = "id\tcontext\tone\ttwo\n1\ta\tb\tc\n2\td\te\t\n"
     assert read(headed, "tsv", CHOICE, many="choices") == expected
     named = read("x\ty\tz\nb\ta\tc\n", "tsv", CHOICE, ("y", "z", "x"), many="choices")
     assert named == [{"context": "a", "choices": ["c", "b"]}]

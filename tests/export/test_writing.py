@@ -279,6 +279,8 @@ def test_wrong_arguments(exported, tmp_path):
         (dict(version=True), "`version` must be an int of at least 1. Received: True"),
         (dict(version=0), "`version` must be an int of at least 1. Received: 0"),
         (dict(preprocessor=None), "`preprocessor` must turn raw text"),
+        (dict(pooling="cls"), "`pooling` is no option of classification. Received: pooling='cls'"),
+        (dict(examples=["a", {"words": ["a"]}]), r"`examples\[1\]` must be raw text, not words"),
     ]
     for arguments, message in cases:
         with pytest.raises(ValueError, match=message):

@@ -7,7 +7,7 @@ from keras import ops
 
 from kctx import heads
 from kctx.heads import Classifier, Regressor, attach, encoder_of
-from kctx.heads.losses import PaddedCrossEntropy
+from kctx.heads.losses import ClassCrossEntropy, PaddedCrossEntropy
 from kctx.models import BERT
 from kctx.objectives import MaskedLM
 from tests.catalogue import batch
@@ -218,5 +218,8 @@ def test_sample_weights_of_rows(shape):
     picked = np.take_along_axis(losses, np.maximum(labels, 0)[..., None], -1)[..., 0]
     each = weights[:, None] * (labels >= 0)
     assert found == pytest.approx((picked * each).sum() / each.sum(), rel=1e-5)
+    # Of one class for each row the loss is the same kind of mean.
+    found = float(ClassCrossEntropy()(labels[:, 0], logits[:, 0], weights.reshape(shape)))
+    assert found == pytest.approx((picked[:, 0] * weights).sum() / weights.sum(), rel=1e-5)
     with pytest.raises(ValueError, match=r"`sample_weight` must have .* shape \(3, 5\)"):
         loss(labels, logits, np.ones((3, 5), "float32"))

@@ -85,6 +85,18 @@ def test_training_and_saving(tmp_path):
     )
 
 
+def test_dropout_is_for_training_alone(encoder):
+    model = attach_pair(encoder, BiEncoder(dropout=0.5))
+    inputs = batch(model.input)
+    still, again = (numpy_of(model(inputs, training=False)) for _ in range(2))
+    np.testing.assert_array_equal(still, again)
+    np.testing.assert_allclose(
+        still, numpy_of(attach_pair(encoder, BiEncoder())(inputs)), atol=1e-6
+    )
+    assert np.abs(numpy_of(model(inputs, training=True)) - still).max() > 1e-3
+    assert BiEncoder.from_config(head_of(model).get_config()).drop.rate == 0.5
+
+
 def test_errors(encoder):
     with pytest.raises(ValueError, match=r'`pooling` must be "pooled".*Received: \'last\''):
         BiEncoder("last")

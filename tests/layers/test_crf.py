@@ -249,6 +249,8 @@ def test_errors():
         CRF(0)
     with pytest.raises(ValueError, match="`allowed` must be 4 lists of 4 bools.*Received: 2 lists"):
         CRF(3, [[True, True], [True, True]])
+    with pytest.raises(ValueError, match="`allowed` must be 4 lists of 4 bools. Received: 3"):
+        CRF(3, 3)
     with pytest.raises(ValueError, match="`emissions` must have 3 values.*Received: 5"):
         CRF(3)(np.zeros((1, 2, 5), "float32"))
 

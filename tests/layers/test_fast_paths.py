@@ -120,6 +120,22 @@ def test_attention_equals_the_table_of_scores(mask, dtype, tolerance, monkeypatc
         np.testing.assert_allclose(mine, expected, atol=tolerance * np.abs(expected).max())
 
 
+@pytest.mark.skipif(keras.config.backend() != "torch", reason="tracing is torch's")
+def test_a_traced_attention_keeps_its_mask():
+    """Though it was traced with a mask that hides nothing."""
+    import torch
+
+    from kctx.layers.attention import dot_product_attention
+
+    arrays = [torch.tensor(normal(3, 5, 2, 4)) for _ in range(3)]
+    everything = torch.ones((3, 1, 1, 5), dtype=torch.bool)
+    traced = torch.jit.trace(dot_product_attention, (*arrays, everything))
+    mask = torch.arange(5) < torch.tensor([5, 2, 0])[:, None, None, None]
+    expected = dot_product_attention(*arrays, mask)
+    torch.testing.assert_close(traced(*arrays, mask), expected)
+    assert (expected - dot_product_attention(*arrays)).abs().max() > 0.1
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_mask_drops_the_rate_and_neighbours_are_independent(rate):
     seed = ops.convert_to_tensor(np.array([11, 2], dtype="int32"))

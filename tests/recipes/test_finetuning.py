@@ -10,6 +10,7 @@ import pytest
 import tyro
 
 from kctx import models, presets
+from kctx.finetuning.run import load_encoder
 from kctx.preprocessors import BERTPreprocessor
 from kctx.tokenizers import WordPieceTokenizer
 
@@ -192,6 +193,12 @@ def test_a_stopped_run_goes_on_to_the_same_weights(encoder, tmp_path, monkeypatc
         np.testing.assert_array_equal(one, other)
     with pytest.raises(ValueError, match="already holds checkpoints"):
         run("classification", encoder, train, tmp_path / "broken", *options)
+    dev = write(tmp_path / "dev.tsv", sentences(4))
+    with pytest.raises(ValueError, match="run/dev"):
+        run(
+            *("classification", encoder, train, tmp_path / "broken"),
+            *(*options, "--dev", dev, "--resume"),
+        )
     with pytest.raises(ValueError, match="run/class_weights"):
         run(
             "classification",
@@ -248,6 +255,40 @@ def test_the_versions_of_squad(encoder, tmp_path):
     with pytest.raises(ValueError, match="holds no question with an answer"):
         run("span", encoder, none, tmp_path / "two", *options, "--version", 1)
     assert not (tmp_path / "two").exists()
+
+
+def test_questions_that_no_window_answers_are_told(encoder, tmp_path, capsys):
+    made = json.loads(squad())
+    context = "anna met paul . " * 10
+    item = {"id": "long", "question": "who ?", "is_impossible": False}
+    item["answers"] = [{"text": context.strip(), "answer_start": 0}]
+    made["data"][0]["paragraphs"].insert(0, {"context": context, "qas": [item]})
+    train = write(tmp_path / "train.json", json.dumps(made))
+    run("span", encoder, train, tmp_path / "run", "--dev", train, "--stride", 8)
+    expected = "Left out: 1 questions whose answers fit in no window of 32 tokens: long"
+    assert expected in capsys.readouterr().out
+    made["data"][0]["paragraphs"] = made["data"][0]["paragraphs"][:1]
+    train = write(tmp_path / "long.json", json.dumps(made))
+    with pytest.raises(ValueError, match="that some answer fits in. Received: 32; none of 1 does"):
+        run("span", encoder, train, tmp_path / "none", "--dev", train, "--stride", 8)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("saved", ["float32", "mixed_float16"])
+def test_the_encoder_gets_the_dtype_and_the_length_that_are_asked_for(saved, tmp_path, capsys):
+    tokenizer = WordPieceTokenizer(VOCABULARY)
+    bert = models.BERT(len(VOCABULARY), 1, 16, 2, 32, max_sequence_length=24, dtype=saved)
+    presets.save(tmp_path / "preset", bert, BERTPreprocessor(tokenizer, sequence_length=8))
+    module = recipe("classification")
+    for asked, dtype in ((16, "mixed_bfloat16"), (100, "float32")):
+        options = {"sequence_length": asked, "dtype": dtype}
+        config = module.Config(
+            encoder=tmp_path / "preset", train=tmp_path / "none", output=tmp_path, **options
+        )
+        found, preprocessor = load_encoder(config)
+        assert found.dtype_policy.name == dtype
+        assert preprocessor.sequence_length == min(asked, 24)
+    assert "at most 24 tokens, all the model takes" in capsys.readouterr().out
 
 
 ERRORS = {

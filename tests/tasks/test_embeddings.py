@@ -28,7 +28,11 @@ def test_by_hand(parts, pooling):
             assert pooling == "cls" or not vector.any()
             continue
         outputs, length = encoded(text_model, text)
-        last4 = [np.asarray(x)[0, :length] for x in outputs["hidden_states"][-4:]]
+        states = outputs["hidden_states"]
+        # A BERT of two layers, whose embeddings are none, and models that have nothing else.
+        states = states[1:] if parts == "bert" else states
+        assert len(states) == (2 if parts == "bert" else 1)
+        last4 = [np.asarray(x)[0, :length] for x in states]
         expected = {
             "cls": last4[-1][0],
             "max": last4[-1].max(0),
@@ -101,10 +105,10 @@ def test_words_by_hand():
     np.testing.assert_allclose(vectors, mean, atol=1e-5)
     ((_, vectors),) = text_model.embed_words(["anna films paris"], pooling="first")
     np.testing.assert_allclose(vectors, last[[1, 2, 4]], atol=1e-5)
-    last4 = np.mean(outputs["hidden_states"][-4:], 0)[0]
+    last4 = np.mean(outputs["hidden_states"][1:], 0)[0]
     ((_, vectors),) = text_model.embed_words([["anna", "films"]], "first", "last4_mean")
     outputs, _ = encoded(text_model, "anna films")
-    last4 = np.mean(outputs["hidden_states"][-4:], 0)[0]
+    last4 = np.mean(outputs["hidden_states"][1:], 0)[0]
     np.testing.assert_allclose(vectors, last4[[1, 2]], atol=1e-5)
     ((words, _),) = text_model.embed_words(["ab 中"], split="characters")
     assert words == ["a", "b", "中"]

@@ -227,17 +227,20 @@ def test_a_smaller_file_keeps_the_transitions(tmp_path):
 @pytest.mark.parametrize(
     ("name", "pairs"),
     [
-        *((name, False) for name in ("tagging", "span", "multiple_choice", "similarity")),
+        *((name, False) for name in ("tagging", "roles", "span", "multiple_choice", "similarity")),
         *(("classification", pairs) for pairs in (False, True)),
     ],
 )
 def test_examples_and_descriptions(name, pairs):
-    text_model = make(name)
+    head = None
+    if name == "roles":
+        name, head = "tagging", heads.RoleTagger(len(TAGS))
+    text_model = make(name, head=head)
     labels, options = text_model.labels, {"pairs": True} if pairs else {}
     task = make_task(name, text_model.model, text_model.preprocessor, labels, options)
     graph = TextGraph(task, StoredWeights(text_model.model))
     signatures = graph.signatures()
-    requests = rebuild.examples(task, default_examples(name, task.preprocessor, pairs))
+    requests = rebuild.examples(task, default_examples(task))
     described = describe(signatures, task)
     assert set(described) == set(requests) == set(signatures)
     for signature, several in requests.items():

@@ -124,6 +124,9 @@ def test_errors():
         make("classification", model, ["a", "b"], stride=3)
     with pytest.raises(ValueError, match="`top_k` must lie between 1 and the vocabulary's 7"):
         make("masked_lm", MaskedLM(make_encoder(8)), top_k=8)
+    for wrong in (0, True, 2.5, "5", None):
+        with pytest.raises(ValueError, match="`top_k` must be an integer of at least 1. Received"):
+            make("masked_lm", MaskedLM(make_encoder()), top_k=wrong)
     with pytest.raises(ValueError, match="must be a `MaskedLM` objective, or a `Joint`"):
         TASKS["masked_lm"].check_labels(model, None)
     with pytest.raises(ValueError, match="must have a head for span"):

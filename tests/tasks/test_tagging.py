@@ -101,6 +101,7 @@ def test_roles():
     assert_alike(text_model.predict(text, predicates=20), [second])
     with pytest.raises(TypeError, match="tagging needs `predicates`"):
         text_model.predict([text])
+    assert_alike(text_model.predict(text, predicates=[np.int64(20)]), [second])
     with pytest.raises(TypeError, match=r"`predicates\[0\]` must be an int. Received: 'saw'"):
         text_model.predict([text], ["saw"])
 
