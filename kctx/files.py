@@ -20,10 +20,19 @@ import numpy as np
 
 @contextlib.contextmanager
 def whole_file(path):
-    """Gives a binary file to write into, which takes the place of `path` once it is whole."""
+    """Gives a binary file to write into, which takes the place of `path` once it is whole.
+
+    Where `path` is a link, the file that it names is replaced. Devices and pipes, which cannot be,
+    are written into.
+    """
     path = Path(path)
     if path.is_dir():  # said now, not after hours of writing
         raise IsADirectoryError(f"A file must be given, not a folder. Received: {path}")
+    if path.exists() and not path.is_file():
+        with open(path, "wb") as file:
+            yield file
+        return
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

@@ -6,6 +6,8 @@ from typing import Literal
 
 import tyro
 
+from kctx_cli.requests import check_output
+
 
 @dataclasses.dataclass(frozen=True)
 class Convert:
@@ -44,6 +46,7 @@ class Convert:
             raise ValueError(
                 f"--weights-dtype is for --to huggingface. Received: {self.weights_dtype}"
             )
+        check_output(self.source, self.target, "the target")
         if self.source.is_file():
             self.run_vectors(convert, presets)
             return

@@ -106,8 +106,8 @@ class Embed:
             else ("text",)
         )
         for request, _ in read_requests(file, name, format, parts[:1], parts[1:], self.columns):
-            if not request:
-                raise ValueError(f"{name}: no {' or '.join(self.columns or parts)} in an object.")
+            if len(request) > 1:
+                raise ValueError(f"{name}: one of text and words is embedded. Received: {request}")
             yield next(iter(request.values()))
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import signal
 import sys
 
 import tyro
@@ -44,9 +45,12 @@ def main(arguments=None):
         arguments: list of str. Default: those of the process.
 
     What the user can put right is said in one line, without the trace of calls, which
-    `KCTX_TRACEBACK=1` brings back; exit status 2. Ctrl-C ends with status 130, a reader of the
-    output that went away (`| head`) with 0.
+    `KCTX_TRACEBACK=1` brings back; exit status 2. Ctrl-C ends with status 130, SIGTERM with 143, a
+    reader of the output that went away (`| head`) with 0.
     """
+    if arguments is None:
+        # As after Ctrl-C, what was begun is cleared away.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     name, *others = (sys.argv[1:] if arguments is None else list(arguments)) or ["--help"]
     try:
         if name in ("-h", "--help"):

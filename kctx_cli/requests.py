@@ -30,24 +30,32 @@ def opened(path):
         ValueError: it begins like UTF-16, of which nothing would be left.
     """
     options = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
+    with _bytes_of(path) as (buffered, name):
+        if buffered.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise ValueError(f"{name} begins like UTF-16: convert it to UTF-8.")
+        yield io.TextIOWrapper(buffered, **options)
+
+
+@contextlib.contextmanager
+def _bytes_of(path):
+    """(buffered binary file, what to call it)"""
     if str(path) == "-":
-        with open(sys.stdin.fileno(), closefd=False, **options) as file:
-            yield file
+        if sys.stdin is None:
+            raise ValueError("stdin is closed: there is nothing to read.")
+        with open(sys.stdin.fileno(), "rb", closefd=False) as file:
+            yield file, "stdin"
         return
     from kctx.files import unpacked
 
     with unpacked(path) as (packed, _):
-        buffered = io.BufferedReader(packed)
-        if buffered.peek(2)[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise ValueError(f"{path} begins like UTF-16: convert it to UTF-8.")
-        yield io.TextIOWrapper(buffered, **options)
+        yield io.BufferedReader(packed), path
 
 
-def check_output(source, target):
+def check_output(source, target, argument="--output"):
     """Raises a `ValueError` where a file would be written over the one that is read."""
     both = "-" not in (str(source), str(target)) and os.path.exists(source)
     if both and os.path.exists(target) and os.path.samefile(source, target):
-        raise ValueError(f"--output must not be the file that is read. Received: {target}")
+        raise ValueError(f"{argument} must not be what is read. Received: {target}")
 
 
 def read_requests(file, name, format, required, optional=(), columns=(), many=None):
@@ -62,7 +70,8 @@ def read_requests(file, name, format, required, optional=(), columns=(), many=No
         columns: names of columns, numbers of columns from 0, or keys, that hold the parts in the
             order of required and optional ones. Decimal numbers only never name columns of a row,
             and the first row is a request, too. Default: those named like the parts, if the first
-            row names the required ones, else the first ones, of the first row too; stderr is told.
+            row names the required ones, else the first ones, of the first row too, for the
+            required parts alone; stderr is told.
         many: name of the last part, if it is a list. In a row, it is all columns behind the others.
 
     Yields:
@@ -91,12 +100,12 @@ def read_requests(file, name, format, required, optional=(), columns=(), many=No
             yield {parts[0]: line.rstrip("\r\n")}, None
         return
     if format == "jsonl":
-        yield from _objects(file, name, parts, len(required), columns)
+        yield from _objects(file, name, parts, required, columns)
         return
     yield from _rows(file, name, format, parts, len(required), columns, many)
 
 
-def _objects(file, name, parts, needed, columns):
+def _objects(file, name, parts, required, columns):
     keys = dict(zip(parts, columns or parts, strict=False))
     for number, line in enumerate(file, 1):
         if not line.strip():
@@ -105,12 +114,18 @@ def _objects(file, name, parts, needed, columns):
             item = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{name}, line {number}: not JSON ({error}).") from error
-        if isinstance(item, str) and needed == 1:
+        if isinstance(item, str) and len(required) == 1:
             yield {parts[0]: _clean(item)}, None
             continue
         if not isinstance(item, dict):
             raise ValueError(f"{name}, line {number}: not an object. Received: {line.strip()!r}")
         found = {part: _clean(item[key]) for part, key in keys.items() if item.get(key) is not None}
+        missing = [keys[part] for part in required if part not in found]
+        if missing and "words" not in found:  # which stand for a text
+            raise ValueError(
+                f"{name}, line {number}: no {' and no '.join(missing)}. Its keys: "
+                f"{', '.join(item) or 'none'}"
+            )
         yield found, item.get("id")
 
 
@@ -134,28 +149,39 @@ def _rows(file, name, format, parts, needed, columns, many):
     elif columns and not by_number:
         raise ValueError(f"{name}: no columns {', '.join(columns)}. The first row: {row}")
     else:
-        places = [int(column) for column in columns] or list(range(min(len(names), len(row))))
+        places = [int(x) for x in columns] or list(range(min(len(names[:needed]), len(row))))
         if not columns:
             # A header with other names would be answered as if it were a request.
             named = " and ".join(names[:needed])
+            asked = "columns are" if len(names[:needed]) > 1 else "column alone is"
             print(
                 f"{name}: the first row does not name {named}, so it is a request, too, and the "
-                "first columns are asked. --columns names others.",
+                f"first {asked} asked. --columns names others.",
                 file=sys.stderr,
             )
         numbered = itertools.chain([first], numbered)
     single = len(parts) - bool(many)
+    wanted = max(needed, *(place + 1 for place in places))
+    blank = False
     for number, row in numbered:
-        if not any(row):
+        if len(row) < wanted and not any(row):  # nothing but the end of a file
+            blank = True
             continue
-        if len(places) < min(needed, single) or max(places) >= len(row):
-            wanted = max(needed, *(place + 1 for place in places))
+        if blank:
+            raise ValueError(f"{name}: there are blank rows before row {number}: {row}")
+        if len(places) < min(needed, single) or len(row) < wanted:
             raise ValueError(f"{name}, row {number}: {wanted} columns are needed. Received: {row}")
         found = {part: row[place] for part, place in zip(parts, places[:single], strict=False)}
         if many:
             others = places[single:] or range(max(places) + 1, len(row))
-            found[many] = [row[place] for place in others if row[place]]
+            found[many] = _filled([row[place] for place in others])
         yield found, None
+
+
+def _filled(cells):
+    """Cells without the empty ones at the end."""
+    size = max((place for place, cell in enumerate(cells, 1) if cell), default=0)
+    return cells[:size]
 
 
 def _checked(reader, name):
@@ -179,6 +205,8 @@ def _clean(value):
 def written(path):
     """A function that writes one JSON line, to a file that is whole or not there, or to stdout."""
     if str(path) == "-":
+        if sys.stdout is None:
+            raise ValueError("stdout is closed: give --output.")
         yield lambda value: sys.stdout.write(_line(value))
         return
     from kctx.files import whole_file

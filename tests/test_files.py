@@ -1,5 +1,6 @@
 """Nothing is ever half written."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -24,6 +25,18 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         files.write_text(path, "new\n")
     assert [x.name for x in tmp_path.iterdir()] == ["vocabulary.txt"]
     assert path.read_text(encoding="utf-8") == "old\n"
+
+
+def test_links_and_pipes_stay_what_they_are(tmp_path):
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    files.write_text(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    files.write_text(tmp_path / "pipe", "through")
+    assert os.read(reader, 99) == b"through" and (tmp_path / "pipe").is_fifo()
+    os.close(reader)
 
 
 def test_json_round_trip_and_errors(tmp_path):

@@ -1,5 +1,6 @@
 """What lies at a path: which format, with which configuration."""
 
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ def open_source(path):
         FileNotFoundError: nothing there, or files are missing; the message names them.
         ValueError: a file is broken.
     """
-    path = Path(path)
+    path = Path(os.path.abspath(path))
     if path.is_file() and path.name in (*WEIGHTS, "config.json"):
         path = path.parent
     prefix = find_prefix(path)

@@ -64,7 +64,7 @@ def find_prefix(path):
     """
     if path.name.endswith(".index") or ".data-" in path.name:
         path = path.with_name(path.name.rsplit(".", 1)[0])
-    if path.with_name(path.name + ".index").is_file():
+    if path.name and path.with_name(path.name + ".index").is_file():
         return path
     if not path.is_dir():
         return None

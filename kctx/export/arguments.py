@@ -34,8 +34,10 @@ def check_arguments(
             "`name` becomes part of a URL and must be letters, digits, dots, hyphens and "
             f"underscores. Received: {name!r}"
         )
-    if version is not None and (type(version) is not int or version < 1):
-        raise ValueError(f"`version` must be an int of at least 1. Received: {version!r}")
+    if version is not None and (type(version) is not int or not 1 <= version < 2**63):
+        raise ValueError(
+            f"`version` must be an int of at least 1, of 64 bits. Received: {version!r}"
+        )
     if preprocessor is None:
         raise ValueError(
             "`preprocessor` must turn raw text into the inputs of `model`. Received: None"

@@ -33,9 +33,21 @@ def run(options, make_work):
     for name in ("epochs", "seeds", "patience"):
         if getattr(options, name) is not None:
             check_count(name, getattr(options, name))
-    check_number("warmup", options.warmup, least=0, most=1)
+    check_number("learning_rate", options.learning_rate, above=0)
+    for name in ("head_rate", "weight_decay"):
+        check_number(name, getattr(options, name), least=0)
+    for name in ("warmup", "dropout"):
+        check_number(name, getattr(options, name), least=0, most=1)
+    check_number("layer_decay", options.layer_decay, above=0, most=1)
     if options.unfreeze_every is not None:
         check_number("unfreeze_every", options.unfreeze_every, above=0)
+    if not 0 <= options.seed <= 2**32 - options.seeds:
+        raise ValueError(
+            "`seed`, and those that `seeds` adds, must lie in [0, 2**32). "
+            f"Received: seed={options.seed}, seeds={options.seeds}"
+        )
+    if options.output.exists() and not options.output.is_dir():
+        raise NotADirectoryError(f"`output` must be a folder. Received: {options.output}")
     print(training.setup(options.seed, options.dtype).describe())
     runs = {options.seed: options}
     if options.seeds > 1:
@@ -74,6 +86,7 @@ def fine_tune(options, work):
         jit_compile=settings.jit_compile,
     )
     text_model = presets.TextModel(model, preprocessor, work.task, work.labels, work.task_options)
+    text_model.asked()  # checks the options of the task
     with warnings.catch_warnings():
         # A head that looks at the tokens leaves the pooler as it is, which is no mistake.
         warnings.filterwarnings("ignore", _POOLER_UNUSED)
@@ -87,7 +100,7 @@ def fine_tune(options, work):
                 every=stream.steps_per_epoch,
                 keep=1,
                 stream=stream,
-                fingerprint=work.fingerprint(),
+                fingerprint={**work.fingerprint(), "dtype": options.dtype},
             ),
             resume=options.resume,
             callbacks=make_callbacks(options, work, text_model, steps, stream.steps_per_epoch),
@@ -140,7 +153,7 @@ def make_optimizer(options, model, steps):
         own = {f"(^|/){heads.head_of(model).name}/": options.head_rate}
         patterns = own if options.head_rate != 1 else None
         rates = training.layerwise_rates(model, options.layer_decay, patterns)
-    warmup = round(options.warmup * steps)
+    warmup = min(round(options.warmup * steps), steps - 1)
     return training.AdamW(
         training.WarmupLinearDecay(options.learning_rate, warmup, steps),
         weight_decay=options.weight_decay,

@@ -157,6 +157,10 @@ class Task:
             named = {self.fields[key].argument: request[key] for key in given}
             found = {key: named[key] for key in self.arguments if key in named}
             unknown = [key for key in request if key not in self.fields]
+            if isinstance(request.get("words"), (str, bytes)):
+                raise TypeError(
+                    f"Request {number} must have a list of words. Received: {request!r}"
+                )
             if len(named) < len(given):
                 raise ValueError(
                     f"Request {number} must have one of `text` and `words`. Received: {request!r}"

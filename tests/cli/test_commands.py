@@ -211,7 +211,17 @@ def test_errors(saved, tmp_path, capsys, monkeypatch):
     fails("Options of tagging are: split, stride", "predict", folder / "tagging", texts, *option)
     bad = write(tmp_path / "bad.jsonl", '{"text": "a"}\n{"txt": "b"}\n')
     output = ("--output", tmp_path / "out.jsonl")
-    fails("must have the parts text", "predict", folder / "classification", bad, *output)
+    fails("line 2: no text. Its keys: txt", "predict", folder / "classification", bad, *output)
+    both = write(tmp_path / "both.jsonl", '{"text": "a", "words": ["b"]}\n')
+    fails("one of text and words is embedded", "embed", folder / "span", both, "--words")
+    one = write(tmp_path / "one.jsonl", '{"words": "ab"}\n')
+    fails("must have a list of words", "predict", folder / "tagging", one)
+    fails("the target must not be what is read", "convert", texts, texts, "--to", "vec")
+    for name in ("stdin", "stdout"):
+        with monkeypatch.context() as context:
+            context.setattr(sys, name, None)
+            given = texts if name == "stdout" else "-"
+            fails(f"{name} is closed", "predict", folder / "classification", given)
     assert not (tmp_path / "out.jsonl").exists()
     fails(
         "--words needs JSON lines", "embed", folder / "span", texts, "--words", "--output", "a.npy"

@@ -40,10 +40,18 @@ def test_lines():
 
 
 def test_tsv():
-    assert read('a\t"b\n\nc\td\r\n', "tsv") == [
+    assert read('a\t"b\nc\td\r\n\n', "tsv", columns=("0", "1")) == [
         {"text": "a", "text_pair": '"b'},
         {"text": "c", "text_pair": "d"},
     ]
+    # What is not asked for by name may be a label.
+    assert read("a\tb\n", "tsv") == [{"text": "a"}]
+    assert read("text\ttext_pair\na\t\n\t\n", "tsv") == [
+        {"text": "a", "text_pair": ""},
+        {"text": "", "text_pair": ""},
+    ]
+    assert read("text\na\n\nb\n", "tsv") == [{"text": "a"}, {"text": ""}, {"text": "b"}]
+    assert read('text\na\n""\nb\n\n', "csv") == [{"text": "a"}, {"text": ""}, {"text": "b"}]
     assert read("label\ttext\n1\ta\n", "tsv") == [{"text": "a"}]
     assert read("text_pair\ttext\nb\ta\n", "tsv") == [{"text": "a", "text_pair": "b"}]
     named = read("x\ty\tz\na\tb\tc\n", "tsv", columns=("z", "x"))
@@ -61,12 +69,10 @@ def test_numbers_of_columns_are_no_names():
 
 def test_a_first_row_with_other_names_is_told(capsys):
     rows = read("premise\thypothesis\na\tb\n", "tsv")
-    assert rows == [
-        {"text": "premise", "text_pair": "hypothesis"},
-        {"text": "a", "text_pair": "b"},
-    ]
+    assert rows == [{"text": "premise"}, {"text": "a"}]
     told = capsys.readouterr()
     assert "file: the first row does not name text" in told.err and told.out == ""
+    assert "the first column alone is asked" in told.err
     assert "name context and" not in told.err
     read("text\ta\n", "tsv"), read("a\tb\n", "tsv", columns=("0", "1")), read("", "csv")
     assert capsys.readouterr().err == ""
@@ -93,6 +99,8 @@ def test_choices_are_the_columns_behind():
     assert read("a\tb\tc\nd\te\t\n", "tsv", CHOICE, many="choices") == expected
     headed = "id\tcontext\tone\ttwo\n1\ta\tb\tc\n2\td\te\t\n"
     assert read(headed, "tsv", CHOICE, many="choices") == expected
+    gap = read("a\tb\t\tc\t\t\n", "tsv", CHOICE, many="choices")
+    assert gap == [{"context": "a", "choices": ["b", "", "c"]}]
     named = read("x\ty\tz\nb\ta\tc\n", "tsv", CHOICE, ("y", "z", "x"), many="choices")
     assert named == [{"context": "a", "choices": ["c", "b"]}]
 
@@ -122,10 +130,19 @@ def test_options():
         ("{", "jsonl", {}, "file, line 1: not JSON"),
         ('{"text": "a"}\n[1]', "jsonl", {}, r"file, line 2: not an object. Received: '\[1\]'"),
         ("a\tb", "tsv", {"columns": ("c",)}, r"file: no columns c. The first row: \['a', 'b'\]"),
-        ("a\tb\nc", "tsv", {}, r"file, row 2: 2 columns are needed. Received: \['c'\]"),
+        (
+            "a\tb\nc",
+            "tsv",
+            {"columns": ("0", "1")},
+            r"file, row 2: 2 columns are needed. Received: \['c'\]",
+        ),
         ("a", "tsv", {"columns": ("3",)}, "file, row 1: 4 columns are needed"),
         ("a", "tsv", {"columns": ("0", "1", "2")}, "--columns must name text, and may name text_p"),
         ('a\n"b', "csv", {}, "file, line 2: quotes do not match"),
+        ("text\n\na\n", "csv", {}, r"file: there are blank rows before row 3: \['a'\]"),
+        ("a\tb\n\nc\td\n", "tsv", {"columns": ("1",)}, "file: there are blank rows before row 3"),
+        ('\n{"txt": "a"}\n', "jsonl", {}, "file, line 2: no text. Its keys: txt"),
+        ("{}", "jsonl", {"parts": CHOICE}, "line 1: no context and no choices. Its keys: none"),
     ],
 )
 def test_errors(content, format, options, message):
@@ -146,7 +163,7 @@ def test_packed_files_and_files_that_are_no_text(tmp_path):
 def test_the_input_is_not_written_over(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("{}", encoding="utf-8")
-    with pytest.raises(ValueError, match="--output must not be the file that is read"):
+    with pytest.raises(ValueError, match="--output must not be what is read"):
         check_output(path, path)
     check_output(path, tmp_path / "new.jsonl")
     check_output("-", "-")

@@ -271,6 +271,10 @@ def test_questions_that_no_window_answers_are_told(encoder, tmp_path, capsys):
     train = write(tmp_path / "long.json", json.dumps(made))
     with pytest.raises(ValueError, match="that some answer fits in. Received: 32; none of 1 does"):
         run("span", encoder, train, tmp_path / "none", "--dev", train, "--stride", 8)
+    options = ("--dev", train, "--stride", 8, "--max-answer-length", 0)
+    train = write(tmp_path / "train.json", squad())
+    with pytest.raises(ValueError, match="`max_answer_length` must be an integer of at least 1"):
+        run("span", encoder, train, tmp_path / "none", *options)
     assert not (tmp_path / "none").exists()
 
 
@@ -312,9 +316,16 @@ ERRORS = {
     "equal numbers": ("similarity", "a.tsv", "a\tb\t1\n" * 20, (), "must be below"),
     "no runs": ("similarity", "a.tsv", pairs(), ("--seeds", 0), "`seeds`"),
     "no epochs": ("similarity", "a.tsv", pairs(), ("--epochs", 0), "`epochs`"),
-    "no decay": ("similarity", "a.tsv", pairs(), ("--layer-decay", 0), "`decay`"),
+    "no decay": ("similarity", "a.tsv", pairs(), ("--layer-decay", 0), "`layer_decay`"),
     "no unfreezing": ("similarity", "a.tsv", pairs(), ("--unfreeze-every", 0), "`unfreeze_every`"),
     "no share": ("similarity", "a.tsv", pairs(), ("--warmup", "nan"), "`warmup`"),
+    "no rate": ("similarity", "a.tsv", pairs(), ("--learning-rate", 0), "`learning_rate`"),
+    "no weight": ("similarity", "a.tsv", pairs(), ("--head-rate", -1), "`head_rate`"),
+    "endless decay": ("similarity", "a.tsv", pairs(), ("--weight-decay", "inf"), "`weight_decay`"),
+    "seeds beyond": (
+        *("similarity", "a.tsv", pairs()),
+        *(("--seed", 2**32 - 1, "--seeds", 2), "`seeds` adds, must lie in .* seeds=2"),
+    ),
     "no patience": ("similarity", "a.tsv", pairs(), ("--patience", 0), "`patience`"),
 }
 
@@ -326,6 +337,12 @@ def test_errors_say_what_is_wrong_before_any_training(case, encoder, tmp_path):
     with pytest.raises(ValueError, match=message):
         run(name, encoder, train, tmp_path / "run", *options)
     assert not (tmp_path / "run").exists()
+
+
+def test_the_output_must_be_a_folder(encoder, tmp_path):
+    train = write(tmp_path / "a.tsv", pairs())
+    with pytest.raises(NotADirectoryError, match="`output` must be a folder. Received: .*a.tsv"):
+        run("similarity", encoder, train, train)
 
 
 def test_tags_that_training_does_not_have(encoder, tmp_path, capsys):
