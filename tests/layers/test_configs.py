@@ -45,7 +45,7 @@ ARGUMENTS = {
     },
     heads.Span: {"dropout": 0.25},
     heads.ChoiceScorer: {"dropout": 0.25, "pooling": "max"},
-    heads.BiEncoder: {"pooling": "max"},
+    heads.BiEncoder: {"pooling": "max", "dropout": 0.3},
     heads.MentionRanker: {"hidden_dim": 3, "feature_dim": 5, "dropout": 0.25},
 }
 

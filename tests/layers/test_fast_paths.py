@@ -75,6 +75,36 @@ def test_dense_equals_keras_dense(dtype, tolerance):
         np.testing.assert_allclose(mine, plain, atol=tolerance * np.abs(plain).max())
 
 
+@pytest.mark.skipif(keras.config.backend() != "torch", reason="the products are torch's")
+@pytest.mark.parametrize("onednn", [True, False])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 2e-2)])
+def test_products_of_either_library(onednn, dtype, tolerance, monkeypatch):
+    """Whichever is the faster on this machine."""
+    import torch
+
+    from kctx.layers import fast_product
+
+    if onednn and not torch.backends.mkldnn.is_available():
+        pytest.skip("this torch has no oneDNN")
+    monkeypatch.setattr(fast_product, "_onednn_is_faster", lambda: onednn)
+    arrays = [normal(2, 7, 40), normal(40, 24), normal(24)]
+
+    def product(*parts):
+        x, kernel, bias = (ops.cast(part, dtype) for part in parts)
+        with torch.no_grad():
+            still = fast_product.product(x, kernel, bias)
+        found = fast_product.product(x, kernel, bias)
+        torch.testing.assert_close(found.detach(), still)
+        return found
+
+    found = values_and_gradients(product, arrays, normal(2, 7, 24))
+    expected = values_and_gradients(
+        lambda x, kernel, bias: ops.matmul(x, kernel) + bias, arrays, normal(2, 7, 24)
+    )
+    for mine, plain in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, plain, atol=tolerance * np.abs(plain).max())
+
+
 def test_dense_takes_any_rank_and_no_bias():
     layer = Dense(3, use_bias=False)
     x = normal(2, 5, 4)
