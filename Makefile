@@ -10,7 +10,7 @@ venv: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
-	@echo "Installing kctx and what its tests and demo need into $(VENV) (about 3 GB, some minutes)"
+	@echo "Installing kctx and what its tests and demo need into $(VENV) (about 4 GB, some minutes)"
 	$(PY) -m pip install --quiet --editable ".[cpu,dev,jax,plot,test]"
 	touch $@
 

@@ -39,6 +39,9 @@ class Info:
         name = text_model.task or task_of(text_model.model)
         if text_model.task is None:
             meant = f", as kctx export makes it by default: {name}" if name else ""
+            if text_model.preprocessor is None:
+                print(f"{'':14}without a preprocessor it takes no text, only ids, in Python")
+                return
             print(f"{'':14}kctx embed works with its encoder{meant}")
             return
         task = TASKS[name]

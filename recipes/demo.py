@@ -17,6 +17,7 @@ would on your own text, prints each command, and then one table:
 import dataclasses
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -107,7 +108,7 @@ def write_corpus(folder):
 def run(recipe, *arguments):
     """Runs another recipe as a user would, and shows the command."""
     command = [f"recipes/{recipe}.py", *map(str, arguments)]
-    print("\n$ python " + " ".join(command), flush=True)
+    print("\n$ python " + shlex.join(command), flush=True)
     subprocess.run([sys.executable, RECIPES / f"{recipe}.py", *command[1:]], check=True)
 
 
@@ -172,7 +173,7 @@ def main(config):
     preset = config.folder / "pretrained" / "preset"
     command = ["export", str(preset), "--name", "demo"]
     command += ["--saved-models", str(config.saved_models)]
-    print("\n$ kctx " + " ".join(command), flush=True)
+    print("\n$ kctx " + shlex.join(command), flush=True)
     subprocess.run([sys.executable, "-m", "kctx_cli.main", *command], check=True)
     run("fill_mask", "--preset", pretrained / "pretraining", "--text", CLOZE)
     served = max(
@@ -197,7 +198,10 @@ def main(config):
     console.print(table)
     for question, answer in zip(QUESTIONS, answers, strict=True):
         console.print(f"served: {question!r} -> {answer!r}")
-    console.print(f"Served model {served}, learning curves {pretrained / 'learning_curves.png'}")
+    console.print(
+        f"The model is in {served}; {served / 'assets.extra' / 'README.md'} says how to serve and "
+        f"to ask it. Learning curves: {pretrained / 'learning_curves.png'}"
+    )
     if loss >= entropy:
         raise SystemExit("The masked-LM loss is not below the unigram entropy.")
 

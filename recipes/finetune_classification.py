@@ -37,7 +37,7 @@ class Config(finetuning.TableOptions, finetuning.Options):
     class_weights: Literal["none", "balanced"] = "none"
     """balanced: rare classes count as much as frequent ones"""
     output: Path = Path("runs/classification")
-    """folder of the run"""
+    """folder of the run; checkpoints/ in it is for --resume alone"""
 
 
 class Sentences(finetuning.FineTuning):

@@ -35,7 +35,7 @@ class Config(finetuning.Options):
     batch_size: int = 8
     """questions of a step, each with all its choices"""
     output: Path = Path("runs/multiple-choice")
-    """folder of the run"""
+    """folder of the run; checkpoints/ in it is for --resume alone"""
 
 
 class Choices(finetuning.FineTuning):

@@ -43,7 +43,7 @@ class Config(finetuning.TableOptions, finetuning.Options):
     epochs: int = 4
     """passes over the training file"""
     output: Path = Path("runs/similarity")
-    """folder of the run"""
+    """folder of the run; checkpoints/ in it is for --resume alone"""
 
 
 class Similarity(finetuning.FineTuning):

@@ -45,7 +45,7 @@ class Config(finetuning.Options):
     dropout: float = 0.0
     """on what the head looks at"""
     output: Path = Path("runs/span")
-    """folder of the run"""
+    """folder of the run; checkpoints/ in it is for --resume alone"""
 
 
 class Answers(finetuning.FineTuning):
@@ -85,8 +85,8 @@ class Answers(finetuning.FineTuning):
         )
         if made.unseen_answers:
             print(
-                f"Left out: {len(made.unseen_answers):,} questions whose answers fit in no window "
-                f"of {preprocessor.sequence_length} tokens: {', '.join(made.unseen_answers[:5])}"
+                f"Left out, for answers that no window of {preprocessor.sequence_length} tokens "
+                f"holds: {len(made.unseen_answers):,} ({', '.join(made.unseen_answers[:5])})"
             )
         return made
 

@@ -57,7 +57,7 @@ class Config(finetuning.Options):
     class_weights: Literal["none", "balanced"] = "none"
     """balanced: rare tags count as much as frequent ones; not with --crf"""
     output: Path = Path("runs/tagging")
-    """folder of the run"""
+    """folder of the run; checkpoints/ in it is for --resume alone"""
 
 
 class Tagging(finetuning.FineTuning):

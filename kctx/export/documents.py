@@ -114,6 +114,7 @@ def curl_line(request, name):
 def readme(described, facts):
     """A page on one exported version, made from its real signatures."""
     name = facts["name"]
+    here = f"saved_models/{name}/{facts['version']}"  # as `kctx export` has it by default
     lines = [
         f"# {name}, version {facts['version']}",
         "",
@@ -122,7 +123,7 @@ def readme(described, facts):
         f"Weights: {facts['weights_dtype']}.",
         "",
         "    " + docker_line(f"$PWD/saved_models/{name}", name),
-        "    " + curl_line("request_example.json", name),
+        "    " + curl_line(f"{here}/assets.extra/request_example.json", name),
         "",
         "`response_example.json` holds the answer. "
         + facts["long_texts"].format(facts["sequence_length"]),

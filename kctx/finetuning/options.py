@@ -18,7 +18,7 @@ class Options:
     encoding: str = "utf-8"
     """encoding of the files"""
     output: Path = Path("runs/finetuned")
-    """folder of the run"""
+    """folder of the run; checkpoints/ in it is for --resume alone"""
     random_weights: bool = False
     """start from random weights instead of the encoder's, to see what pretraining gains"""
     sequence_length: int = 128
@@ -44,6 +44,7 @@ class Options:
     warmup: float = 0.1
     """share of the steps in which the rate rises"""
     weight_decay: float = 0.01
+    """of AdamW, a share of the rate; biases and norms are left out"""
     bias_correction: bool = True
     """of Adam's moments; the original has none, which makes fine-tuning on few rows unstable"""
     dropout: float = 0.1

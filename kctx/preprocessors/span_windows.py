@@ -37,7 +37,8 @@ def span_windows(preprocessor, questions, contexts, stride=128, question_length=
     Args:
         preprocessor: one of this folder.
         questions, contexts: B strings each.
-        stride: int, tokens from the start of one window to the start of the next.
+        stride: int, tokens from the start of one window to the start of the next, at most three
+            quarters of what a window has room for: else an answer across a border might be in none.
         question_length: int, most tokens of a question; it never takes more than half of a row.
 
     Raises:
@@ -67,7 +68,7 @@ def span_windows(preprocessor, questions, contexts, stride=128, question_length=
 
     room = space - question.row_lengths()  # (B,)
     length = context.row_lengths()
-    step = tf.minimum(tf.cast(stride, tf.int64), room)
+    step = tf.minimum(tf.cast(stride, tf.int64), tf.maximum(room * 3 // 4, 1))
     count = 1 - (-tf.maximum(length - room, 0) // step)  # windows of each
     index = tf.repeat(tf.range(tf.size(count)), count)  # (N,)
     number = tf.range(tf.size(index, tf.int64)) - tf.gather(tf.cumsum(count, exclusive=True), index)

@@ -231,7 +231,7 @@ class TextModel:
         """
         if self.task is None or self.preprocessor is None:
             other = ""
-            if self.task is None:
+            if self.task is None and self.preprocessor is not None:
                 other = ". A model without a task gives vectors: `TextModel.embed`, kctx embed"
             raise ValueError(
                 "`predict` needs a task and a preprocessor. "

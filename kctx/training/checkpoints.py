@@ -145,8 +145,8 @@ def refuse_used(folder):
     present = checkpoint_files.step_folders(folder)
     if present:
         raise ValueError(
-            f"`folder` already holds checkpoints ({present[-1][1]}): resume (--resume), or choose "
-            f"another folder (--output). Received: folder={str(folder)!r}"
+            f"{folder} already holds checkpoints ({present[-1][1]}): resume (--resume), or choose "
+            "another folder for the run (--output)."
         )
 
 

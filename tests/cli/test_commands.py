@@ -134,6 +134,9 @@ def test_info(saved, tmp_path, capsys):
     presets.save(tmp_path / "encoder", encoder, preprocessor)
     run("info", tmp_path / "encoder")
     assert "kctx embed works with its encoder" in capsys.readouterr().out
+    presets.save(tmp_path / "bare", encoder)
+    run("info", tmp_path / "bare")
+    assert "it takes no text, only ids" in capsys.readouterr().out
 
 
 def test_convert(saved, tmp_path, capsys):

@@ -63,6 +63,16 @@ def test_windows_are_those_of_the_reference():
     assert starts.tolist() == [0, 2, 4, 6]
 
 
+def test_windows_overlap_whatever_the_stride():
+    context = "a b c d e f a b c d"
+    _, _, offsets, _ = make(8).spans(["f"], [context], stride=100)
+    assert [texts_of(row, context) for row in offsets] == [
+        "a b c d".split(),
+        "d e f a".split(),
+        "a b c d".split(),
+    ]
+
+
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("stride", [1, 3, 100])
 def test_every_token_has_one_best_window(kind, stride):

@@ -265,7 +265,7 @@ def test_questions_that_no_window_answers_are_told(encoder, tmp_path, capsys):
     made["data"][0]["paragraphs"].insert(0, {"context": context, "qas": [item]})
     train = write(tmp_path / "train.json", json.dumps(made))
     run("span", encoder, train, tmp_path / "run", "--dev", train, "--stride", 8)
-    expected = "Left out: 1 questions whose answers fit in no window of 32 tokens: long"
+    expected = "Left out, for answers that no window of 32 tokens holds: 1 (long)"
     assert expected in capsys.readouterr().out
     made["data"][0]["paragraphs"] = made["data"][0]["paragraphs"][:1]
     train = write(tmp_path / "long.json", json.dumps(made))
