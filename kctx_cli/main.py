@@ -45,8 +45,9 @@ def main(arguments=None):
         arguments: list of str. Default: those of the process.
 
     What the user can put right is said in one line, without the trace of calls, which
-    `KCTX_TRACEBACK=1` brings back; exit status 2. Ctrl-C ends with status 130, SIGTERM with 143, a
-    reader of the output that went away (`| head`) with 0.
+    `KCTX_TRACEBACK=1` brings back; exit status 2. Ctrl-C ends with status 130, a reader of the
+    output that went away (`| head`) with 0, and SIGTERM, where this is a process of its own, with
+    143.
     """
     if arguments is None:
         # As after Ctrl-C, what was begun is cleared away.

@@ -51,8 +51,8 @@ class Predict:
     """format of the input; auto: by its ending, txt for stdin"""
     columns: tuple[str, ...] = ()
     """names or numbers (from 0) of the columns, or keys, that hold the parts of a request; default:
-    by the names above, or, where the first row of TSV or CSV has others, the first columns, and
-    that row is answered as well"""
+    by the names above, or, where the first row of TSV or CSV has others, the first columns for the
+    parts that are needed, and that row is answered as well; choices are all columns behind"""
     option: tuple[str, ...] = ()
     """options of the task, as name=value: stride=64, no_answer_threshold=null, split=characters"""
     batch_size: int = 32

@@ -139,9 +139,14 @@ def _rows(file, name, format, parts, needed, columns, many):
         reader = (line.rstrip("\r\n").split("\t") for line in file)
     numbered = enumerate(_checked(reader, name), 1)
     first = next(numbered, None)
+    blank = False
+    while first is not None and not first[1]:  # of CSV, a line without anything
+        first, blank = next(numbered, None), True
     if first is None:
         return
+    _refuse_blank(blank, name, *first)
     row = first[1]
+    width = len(row)
     names = list(columns) or [part for part in parts if part != many]
     by_number = bool(columns) and all(column.isdecimal() for column in columns)
     if not by_number and all(column in row for column in names[: len(columns) or needed]):
@@ -161,14 +166,12 @@ def _rows(file, name, format, parts, needed, columns, many):
             )
         numbered = itertools.chain([first], numbered)
     single = len(parts) - bool(many)
-    wanted = max(needed, *(place + 1 for place in places))
-    blank = False
+    wanted = max([needed, *(place + 1 for place in places)])
     for number, row in numbered:
-        if len(row) < wanted and not any(row):  # nothing but the end of a file
+        if len(row) < max(wanted, width) and not any(row):  # right at the end of a file alone
             blank = True
             continue
-        if blank:
-            raise ValueError(f"{name}: there are blank rows before row {number}: {row}")
+        _refuse_blank(blank, name, number, row)
         if len(places) < min(needed, single) or len(row) < wanted:
             raise ValueError(f"{name}, row {number}: {wanted} columns are needed. Received: {row}")
         found = {part: row[place] for part, place in zip(parts, places[:single], strict=False)}
@@ -176,6 +179,12 @@ def _rows(file, name, format, parts, needed, columns, many):
             others = places[single:] or range(max(places) + 1, len(row))
             found[many] = _filled([row[place] for place in others])
         yield found, None
+
+
+def _refuse_blank(blank, name, number, row):
+    """Raises a `ValueError` where blank rows stand before another: answers would be shifted."""
+    if blank:
+        raise ValueError(f"{name}: there are blank rows before row {number}: {row}")
 
 
 def _filled(cells):

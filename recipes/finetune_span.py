@@ -31,7 +31,8 @@ class Config(finetuning.Options):
     realign: bool = False
     """take an answer that is not at its offset from where its text stands, if just once"""
     stride: int = 128
-    """tokens from the start of one window of a context to that of the next"""
+    """most tokens from the start of one window of a context to that of the next; windows overlap by
+    a quarter at least"""
     question_length: int = 64
     """most tokens of a question"""
     max_answer_length: int = 30

@@ -17,8 +17,7 @@ from kctx.heads import Classifier, Regressor, attach
 from kctx.models import BERT
 from kctx.objectives import Joint, MaskedLM, NextSentence
 from kctx.preprocessors import BERTPreprocessor
-from kctx.tasks import Classification, task_of
-from kctx.tasks.batches import BATCH_TOKENS
+from kctx.tasks import Classification, batches, task_of
 from kctx.tokenizers import WordPieceTokenizer
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a good bad film was".split()]
@@ -219,7 +218,7 @@ def test_predict_is_the_same_alone_and_in_any_batch():
 
 
 @pytest.mark.once
-def test_predict_compiles_few_shapes():
+def test_predict_compiles_few_shapes(monkeypatch):
     text_model = make_text_model()
     seen = []
     predict = text_model.model.predict_on_batch
@@ -229,10 +228,12 @@ def test_predict_compiles_few_shapes():
         return predict(inputs)
 
     text_model.model.predict_on_batch = spy
+    monkeypatch.setattr(batches, "BATCH_TOKENS", 256)
     text_model.predict(["the " * (i % 40) for i in range(70)], batch_size=8)
     assert {length for _, length in seen} <= {16, 32, 40}  # 40: the most the preprocessor gives
     assert {batch for batch, _ in seen} <= {2, 4, 8}  # fewer of long rows, and the last ones
-    assert all(batch * length <= BATCH_TOKENS for batch, length in seen)
+    assert all(batch * length <= 256 for batch, length in seen)
+    assert (4, 40) in seen
     assert [length for _, length in seen] == sorted(length for _, length in seen)
     seen.clear()
     text_model.predict(["the"] * 5, batch_size=8)

@@ -20,7 +20,8 @@ class SpanStream(BatchStream):
     Args:
         examples: `SpanExamples`, with answers.
         preprocessor: one with a method `spans`.
-        stride: int, tokens from the start of one window to the start of the next. Default 128.
+        stride: int, most tokens from the start of one window to the start of the next, see
+            `kctx.preprocessors.span_windows`. Default 128.
         question_length: int, most tokens of a question. Default 64.
         without_answer: bool, whether windows without the answer are kept where another window of
             the context has it. Default True.

@@ -51,10 +51,10 @@ def check_arguments(
 
 
 def with_own_options(task, options, **given):
-    """The options of a task, with those that have an argument of their own.
+    """The options of a task, with those that have an argument of their own, which goes first.
 
     Raises:
-        ValueError: one was given that is none of the task's, or that `options` contradict.
+        ValueError: one was given that is none of the task's.
     """
     options = dict(options or {})
     for name, value in given.items():

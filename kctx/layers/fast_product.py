@@ -53,7 +53,7 @@ def _jax_product(x, kernel, bias):
     total = multiply(x.reshape(-1, x.shape[-1]), kernel)  # (N, I), float32
     if bias is not None:
         total = total + bias.astype("float32")
-    return total.astype(x.dtype).reshape(*x.shape[:-1], -1)
+    return total.astype(x.dtype).reshape(*x.shape[:-1], total.shape[-1])
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from kctx.tag_schemes import OUTSIDE, PREFIXES
 
 # In BIO1 the first word of an entity may have either prefix, so there is nothing to forbid.
-SCHEMES = tuple(scheme for scheme in PREFIXES if scheme != "BIO1")
+_STRICT = tuple(scheme for scheme in PREFIXES if scheme != "BIO1")
 
 
 def tag_transitions(tags, scheme):
@@ -26,9 +26,9 @@ def tag_transitions(tags, scheme):
     """
     if scheme is None:
         return None
-    if scheme not in SCHEMES:
+    if scheme not in _STRICT:
         raise ValueError(
-            f"`scheme` must be one of {', '.join(SCHEMES)} or None. Received: {scheme!r}"
+            f"`scheme` must be one of {', '.join(_STRICT)} or None. Received: {scheme!r}"
         )
     known = sorted(set(PREFIXES[scheme]))
     split = [tag.partition("-")[::2] for tag in tags]  # (prefix, type)

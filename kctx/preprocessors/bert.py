@@ -218,7 +218,8 @@ class BERTPreprocessor:
 
         Args:
             questions, contexts: B strings each.
-            stride: int, tokens from the start of one window to the start of the next.
+            stride: int, most tokens from the start of one window to that of the next, see
+                `span_windows`.
             question_length: int, most tokens of a question.
 
         Returns:

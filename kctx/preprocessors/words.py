@@ -144,7 +144,8 @@ class WordsPreprocessor:
 
         Args:
             questions, contexts: B strings each.
-            stride: int, words from the start of one window to the start of the next.
+            stride: int, most words from the start of one window to that of the next, see
+                `span_windows`.
             question_length: int, most words of a question.
 
         Returns:

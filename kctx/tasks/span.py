@@ -20,7 +20,8 @@ class Span(Task):
     probabilities are over all candidates of all windows.
 
     Options:
-        stride: int, tokens from the start of one window to the start of the next. Default 128.
+        stride: int, most tokens from the start of one window to the start of the next, see
+            `kctx.preprocessors.span_windows`. Default 128.
         question_length: int, most tokens of a question. Default 64.
         max_answer_length: int, in tokens. Default 30.
         no_answer_threshold: float, "" is answered where the logit of "no answer" is greater than

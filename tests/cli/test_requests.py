@@ -51,6 +51,8 @@ def test_tsv():
         {"text": "", "text_pair": ""},
     ]
     assert read("text\na\n\nb\n", "tsv") == [{"text": "a"}, {"text": ""}, {"text": "b"}]
+    assert read("text\tlabel\na\t1\nb\t2\n\n", "tsv") == [{"text": "a"}, {"text": "b"}]
+    assert read("\n\n", "csv") == []
     assert read('text\na\n""\nb\n\n', "csv") == [{"text": "a"}, {"text": ""}, {"text": "b"}]
     assert read("label\ttext\n1\ta\n", "tsv") == [{"text": "a"}]
     assert read("text_pair\ttext\nb\ta\n", "tsv") == [{"text": "a", "text_pair": "b"}]
@@ -140,6 +142,8 @@ def test_options():
         ("a", "tsv", {"columns": ("0", "1", "2")}, "--columns must name text, and may name text_p"),
         ('a\n"b', "csv", {}, "file, line 2: quotes do not match"),
         ("text\n\na\n", "csv", {}, r"file: there are blank rows before row 3: \['a'\]"),
+        ("\n\ntext\na\n", "csv", {}, r"file: there are blank rows before row 3: \['text'\]"),
+        ("text\tlabel\na\t1\n\nb\t2\n", "tsv", {}, "file: there are blank rows before row 4"),
         ("a\tb\n\nc\td\n", "tsv", {"columns": ("1",)}, "file: there are blank rows before row 3"),
         ('\n{"txt": "a"}\n', "jsonl", {}, "file, line 2: no text. Its keys: txt"),
         ("{}", "jsonl", {"parts": CHOICE}, "line 1: no context and no choices. Its keys: none"),

@@ -90,10 +90,14 @@ def test_hooks_of_torch_see_the_parts_of_a_block():
     assert [tuple(output.shape) for output in seen] == [(1, 3, 4)]
 
 
-def test_dense_of_rows_of_texts_is_dense_of_each():
-    layer = Dense(3, activation="tanh")
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-6), ("mixed_bfloat16", 1e-2)])
+def test_dense_of_rows_of_texts_is_dense_of_each(dtype, tolerance):
+    layer = Dense(3, activation="tanh", dtype=dtype)
     x = np.random.default_rng(1).normal(size=(2, 5, 4)).astype("float32")
-    rows = [ops.convert_to_numpy(layer(x[:, place])) for place in range(5)]
-    np.testing.assert_allclose(ops.convert_to_numpy(layer(x)), np.stack(rows, 1), atol=1e-6)
+    rows = [layer(x[:, place]) for place in range(5)]
+    rows, found = (
+        ops.convert_to_numpy(ops.cast(y, "float32")) for y in (ops.stack(rows, 1), layer(x))
+    )
+    np.testing.assert_allclose(found, rows, atol=tolerance)
     assert layer(x[:0]).shape == (0, 5, 3)
     assert layer(x[:, :0]).shape == (2, 0, 3)
