@@ -4,8 +4,8 @@ Measured on a CPU with AVX2: torch's fused attention keeps the scores of a few q
 in the cache, in float32 whatever the dtype of its inputs. Written out, the scores of 8 texts of 512
 tokens and 12 heads are 100 MB, read and written five times. JAX and TensorFlow have none on a CPU.
 
-Its gradients in bfloat16 take long: 4 times as long as in float32 at 128 tokens, 7 times at 32, as
-long at 512 (Sapphire Rapids, torch 2.13). So where gradients are wanted, it is given float32.
+Its gradients in bfloat16 take long: 7 times as long as in float32 at 32 tokens, 2 to 4 times at
+128, as long at 512 (Sapphire Rapids, torch 2.13). Where gradients are wanted, it is given float32.
 
 `attention(...)` returns None where there is none; the caller then takes the plain form, which is
 also what the tests compare with.

@@ -9,10 +9,10 @@ Measured on the shapes of BERT-base, on a CPU with AVX-512 and its bfloat16 inst
 - TensorFlow: the plain form is already fused and fast.
 
 That was on a CPU of AMD. On one of Intel (Sapphire Rapids, torch 2.13), where MKL is at home, it is
-oneDNN that is slower: by up to 10% forwards, and 1.6 to 3 times for the gradient of a kernel, for
-which it copies its inputs. On a CPU with AVX2 alone (Zen 3), oneDNN takes 1.2 to 2.0 times MKL's
-time in float32 and has no bfloat16 product at all. On both torch's `addmm` is taken, which adds the
-bias as well.
+oneDNN that is slower: forwards mostly by up to 10%, and for the gradient of a kernel, for which it
+copies its inputs, 1.3 to 3 times in float32 and 0.9 to 2.4 times in bfloat16. On a CPU with AVX2
+alone (Zen 3), oneDNN takes 1.2 to 2.0 times MKL's time in float32 and has no bfloat16 product at
+all. On both torch's `addmm` is taken, which adds the bias as well.
 
 `product(x, kernel, bias)` returns None where there is nothing to win; the caller then takes the
 plain form, `ops.matmul(x, kernel) + bias`, which is also what the tests compare with.

@@ -1,7 +1,5 @@
 """Rows of different lengths through a model, in batches of few shapes."""
 
-import contextlib
-import logging
 import math
 
 import keras
@@ -64,8 +62,7 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
             key: fitted(value[chosen], declared[key], size, lengths)
             for key, value in inputs.items()
         }
-        with _quiet_about_shapes():
-            outputs = select(model.predict_on_batch(batch), batch)
+        outputs = select(model.predict_on_batch(batch), batch)
         outputs = {key: np.asarray(value) for key, value in outputs.items()}
         if not all(np.isfinite(value).all() for value in outputs.values()):
             raise FloatingPointError(
@@ -75,21 +72,6 @@ def run_rows(model, declared, inputs, select, batch_size, limit):
         for place, row in enumerate(chosen):
             rows[row] = {key: value[place] for key, value in outputs.items()}
     return rows
-
-
-@contextlib.contextmanager
-def _quiet_about_shapes():
-    """Keeps TensorFlow from warning of the few shapes, each of which it compiles once."""
-    logger = logging.getLogger("tensorflow")
-
-    def other(record):
-        return "retracing" not in record.getMessage()
-
-    logger.addFilter(other)
-    try:
-        yield
-    finally:
-        logger.removeFilter(other)
 
 
 def real_sizes(declared, inputs):
